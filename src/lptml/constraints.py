@@ -1,0 +1,474 @@
+"""Constraints on a Mahalanobis metric, in the one linear form that everything else works on.
+
+A metric is a positive semidefinite matrix A; the squared distance of two points is v'Av with v their
+difference. A constraint (Section 2.2 of the paper, equations (3) and (4), and the triplets of its
+conclusion) is
+
+    sign * (<C, A> - bound) <= 0,    C = vv'  or  C = vv' - ww'
+
+with sign = +1 for an upper bound (a similar pair: v'Av <= u^2) and sign = -1 for a lower one (a
+dissimilar pair: v'Av >= l^2; a triplet (x, y, z), where d2(x, z) - d2(x, y) >= margin; a quadruplet
+(a, b, c, d), where d2(c, d) - d2(a, b) >= margin). Bounds are positive, so A = 0 satisfies every upper
+bound and violates every lower one.
+
+The cost of A is the total weight of the constraints it violates. Weights are rounded to a grid on which
+every sum is exact, so a cost does not depend on the order of summation: not on blocks, threads or the
+partitions of a cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from lptml.labels import LabelledPairs
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: A constraint counts as violated when it fails by more than this, relative to its bound. Solvers work to
+#: about 1e-9, so a constraint that a metric was made to meet with equality is never taken for violated.
+TOLERANCE = 1e-7
+
+_BLOCK_BYTES = 1 << 21  # transformed rows of one block stay in the second-level cache
+
+
+class Source(Protocol):
+    """Where constraints come from: in memory, implicit in labels, or spread over a cluster."""
+
+    @property
+    def n(self) -> int:
+        """The number of constraints."""
+
+    @property
+    def d(self) -> int:
+        """The number of features."""
+
+    @property
+    def total_weight(self) -> float:
+        """The weight of all constraints."""
+
+    def take(self, index: Ints) -> ConstraintSet:
+        """The constraints with these numbers."""
+
+    def cost(self, A: Floats) -> Any:
+        """The weight that a metric, or each of a stack of metrics, violates."""
+
+    def best_scale(self, A: Floats) -> Scaled:
+        """The multiple of A that violates least."""
+
+    def best_identity(self) -> Scaled:
+        """The multiple of the identity that violates least."""
+
+    def trivial_costs(self) -> tuple[float, float]:
+        """The costs of A = 0 and of a multiple of the identity that grows without limit."""
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """A multiple of a metric and what it costs; a scale of zero stands for the metric A = 0."""
+
+    scale: float
+    cost: float
+
+
+@dataclass(frozen=True, eq=False)
+class ConstraintSet:
+    """An immutable set of constraints held in arrays.
+
+    Use the constructors ``from_pairs``, ``from_differences``, ``from_triplets``, ``from_quadruplets`` and
+    ``from_labels``; they validate their input.
+
+    Parameters
+    ----------
+    V : array of shape (n, d)
+        First difference vectors.
+    W : array of shape (n, d) or None
+        Second difference vectors; None when all constraints are pairs.
+    sign : array of shape (n,)
+        +1 for an upper bound, -1 for a lower one.
+    bound : array of shape (n,)
+        The right-hand sides, positive.
+    weight : array of shape (n,)
+        What violating each constraint costs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lptml.constraints import ConstraintSet
+    >>> pairs = np.array([[[0.0, 0.0], [0.0, 3.0]], [[0.0, 0.0], [1.0, 0.0]]])
+    >>> constraints = ConstraintSet.from_pairs(pairs, [+1, -1], bounds=(1.0, 1.0))
+    >>> constraints.cost(np.eye(2))  # the similar pair is 3 apart
+    1.0
+    >>> constraints.cost(np.diag([1.0, 0.0]))
+    0.0
+    """
+
+    V: Floats
+    W: Floats | None
+    sign: NDArray[np.int8]
+    bound: Floats
+    weight: Floats
+
+    def __post_init__(self) -> None:
+        for array in (self.V, self.W, self.sign, self.bound, self.weight):
+            if array is not None:
+                array.flags.writeable = False
+
+    @classmethod
+    def from_differences(
+        cls, V: ArrayLike, y: ArrayLike, *, bounds: tuple[float, float], weight: ArrayLike | None = None
+    ) -> ConstraintSet:
+        """Pairs given by their difference vectors.
+
+        Parameters
+        ----------
+        V : array-like of shape (n, d)
+            One difference vector a pair. A float64 array is used as it is, without a copy.
+        y : array-like of shape (n,)
+            +1 for similar, -1 for dissimilar.
+        bounds : (u, l)
+            Similar pairs shall be at most u apart, dissimilar ones at least l.
+        weight : array-like of shape (n,), optional
+            What violating each pair costs; 1 each by default.
+        """
+        V = check_points(V, "V", ndim=2)
+        y = check_verdicts(y, len(V))
+        u, l = check_bounds(bounds)
+        return cls(
+            V=V.view(),
+            W=None,
+            sign=y.astype(np.int8),
+            bound=np.where(y > 0, u * u, l * l),
+            weight=check_weight(weight, len(V)),
+        )
+
+    @classmethod
+    def from_pairs(
+        cls, pairs: ArrayLike, y: ArrayLike, *, bounds: tuple[float, float], weight: ArrayLike | None = None
+    ) -> ConstraintSet:
+        """Pairs of points, shape (n, 2, d); the other parameters are those of ``from_differences``."""
+        pairs = _check_tuples(pairs, "pairs", 2)
+        return cls.from_differences(pairs[:, 0] - pairs[:, 1], y, bounds=bounds, weight=weight)
+
+    @classmethod
+    def from_triplets(
+        cls, triplets: ArrayLike, *, margin: float = 1.0, weight: ArrayLike | None = None
+    ) -> ConstraintSet:
+        """Triplets (x, y, z), shape (n, 3, d): x is closer to y than to z, by ``margin``, squared."""
+        triplets = _check_tuples(triplets, "triplets", 3)
+        x, y, z = triplets.transpose(1, 0, 2)
+        return cls._comparisons(near=x - y, far=x - z, margin=margin, weight=weight)
+
+    @classmethod
+    def from_quadruplets(
+        cls, quadruplets: ArrayLike, *, margin: float = 1.0, weight: ArrayLike | None = None
+    ) -> ConstraintSet:
+        """Quadruplets (a, b, c, d), shape (n, 4, d): a and b are closer than c and d, by ``margin``."""
+        quadruplets = _check_tuples(quadruplets, "quadruplets", 4)
+        a, b, c, d = quadruplets.transpose(1, 0, 2)
+        return cls._comparisons(near=a - b, far=c - d, margin=margin, weight=weight)
+
+    @classmethod
+    def _comparisons(
+        cls, near: Floats, far: Floats, margin: float, weight: ArrayLike | None
+    ) -> ConstraintSet:
+        if not (np.isfinite(margin) and margin > 0):
+            raise ValueError(f"margin must be a positive number, got {margin!r}")
+        n = len(near)
+        return cls(
+            V=np.ascontiguousarray(far),
+            W=np.ascontiguousarray(near),
+            sign=np.full(n, -1, dtype=np.int8),
+            bound=np.full(n, float(margin)),
+            weight=check_weight(weight, n),
+        )
+
+    @staticmethod
+    def from_labels(
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        bounds: tuple[float, float],
+        n_constraints: int | None = None,
+        point_weight: ArrayLike | None = None,
+        class_weight: str | dict[int, float] | None = None,
+        random_state: int | np.random.Generator | None = None,
+    ) -> ConstraintSet | LabelledPairs:
+        """Pairs of labelled points: similar when they share a label, else dissimilar.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, d)
+            Points.
+        y : array-like of shape (N,)
+            Labels of any type. Points labelled with the number -1 are unlabelled and left out.
+        bounds : (u, l)
+            Similar pairs shall be at most u apart, dissimilar ones at least l.
+        n_constraints : int, optional
+            Draw this many similar and as many dissimilar pairs (fewer where there are fewer). By default all
+            N (N - 1) / 2 pairs count, and none of them is stored.
+        point_weight : array-like of shape (N,), optional
+            A pair weighs the product of its points' weights.
+        class_weight : "balanced", {+1: a, -1: b} or None
+            Weights of similar and dissimilar pairs; "balanced" gives both kinds the same total.
+        random_state : int, numpy Generator or None
+            For ``n_constraints``.
+
+        Returns
+        -------
+        LabelledPairs, or ConstraintSet when ``n_constraints`` is given.
+        """
+        from lptml.labels import LabelledPairs
+
+        everything = LabelledPairs.from_labels(
+            X, y, bounds=bounds, point_weight=point_weight, class_weight=class_weight
+        )
+        if n_constraints is None:
+            return everything
+        return everything.sample_each(n_constraints, np.random.default_rng(random_state))
+
+    @property
+    def n(self) -> int:
+        return len(self.V)
+
+    @property
+    def d(self) -> int:
+        return self.V.shape[1]
+
+    @property
+    def D(self) -> int:
+        """The dimension of the space of metrics, which bounds the size of a basis."""
+        return self.d * (self.d + 1) // 2
+
+    @cached_property
+    def total_weight(self) -> float:
+        return float(self.weight.sum())
+
+    def __len__(self) -> int:
+        return self.n
+
+    def take(self, index: NDArray[Any] | slice) -> ConstraintSet:
+        """The constraints with these numbers, in this order (a boolean mask or a slice will do)."""
+        return ConstraintSet(
+            V=self.V[index],
+            W=None if self.W is None else self.W[index],
+            sign=self.sign[index],
+            bound=self.bound[index],
+            weight=self.weight[index],
+        )
+
+    def scaled(self, scale: Floats) -> ConstraintSet:
+        """The same constraints with every feature divided by its entry of ``scale``."""
+        return ConstraintSet(
+            V=self.V / scale,
+            W=None if self.W is None else self.W / scale,
+            sign=self.sign.view(),
+            bound=self.bound.view(),
+            weight=self.weight.view(),
+        )
+
+    def values(self, A: Floats) -> Floats:
+        """<C_i, A> for every constraint: shape (n,), or (k, n) for a stack of k symmetric matrices."""
+        stack = np.atleast_3d(A.T).T  # (k, d, d)
+        out = np.empty((len(stack), self.n))
+        for start, stop, block in self._blocks(stack):
+            out[:, start:stop] = block
+        return out[0] if A.ndim == 2 else out
+
+    def violated(self, A: Floats) -> NDArray[np.bool_]:
+        """Which constraints A violates: shape (n,), or (k, n) for a stack."""
+        return _violated(self.values(A), self.sign, self.bound)
+
+    def cost(self, A: Floats) -> Any:
+        """The weight of the constraints that A violates: a float, or shape (k,) for a stack."""
+        stack = np.atleast_3d(A.T).T  # (k, d, d)
+        total = np.zeros(len(stack))
+        for start, stop, block in self._blocks(stack):
+            rows = slice(start, stop)
+            total += _violated(block, self.sign[rows], self.bound[rows]) @ self.weight[rows]
+        return float(total[0]) if A.ndim == 2 else total
+
+    def _blocks(self, stack: Floats) -> Iterator[tuple[int, int, Floats]]:
+        """Row blocks of ``values``: (start, stop, (k, stop - start)), through one matrix product each."""
+        factors = [factor(A) for A in stack]
+        if any(L is None for L in factors):
+            yield from self._indefinite_blocks(stack)
+            return
+        ranks = [len(L) for L in factors if L is not None]
+        edges = np.concatenate([[0], np.cumsum(ranks)])
+        L = np.concatenate([L for L in factors if L is not None])  # (sum of ranks, d)
+        rows = max(64, _BLOCK_BYTES // (8 * max(1, len(L))))
+        for start in range(0, self.n, rows):
+            stop = min(start + rows, self.n)
+            block = _squares(self.V[start:stop] @ L.T, edges)
+            if self.W is not None:
+                block -= _squares(self.W[start:stop] @ L.T, edges)
+            yield start, stop, block
+
+    def _indefinite_blocks(self, stack: Floats) -> Iterator[tuple[int, int, Floats]]:
+        rows = max(64, _BLOCK_BYTES // (8 * self.d))
+        for start in range(0, self.n, rows):
+            stop = min(start + rows, self.n)
+            V = self.V[start:stop]
+            block = np.stack([np.einsum("ij,ij->i", V @ A, V) for A in stack])
+            if self.W is not None:
+                W = self.W[start:stop]
+                block -= np.stack([np.einsum("ij,ij->i", W @ A, W) for A in stack])
+            yield start, stop, block
+
+    def best_scale(self, A: Floats) -> Scaled:
+        """The multiple of A that violates least, exactly: each constraint flips at one scale, so sort them.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from lptml.constraints import ConstraintSet
+        >>> constraints = ConstraintSet.from_differences([[1.0], [2.0]], [+1, -1], bounds=(1.0, 3.0))
+        >>> constraints.best_scale(np.eye(1)).cost  # at most 1 and at least 3 cannot both hold
+        1.0
+        >>> constraints = ConstraintSet.from_differences([[1.0], [4.0]], [+1, -1], bounds=(1.0, 3.0))
+        >>> constraints.best_scale(np.eye(1))
+        Scaled(scale=0.7..., cost=0.0)
+        """
+        return best_scale_of_values(self.values(A), self.sign, self.bound, self.weight)
+
+    def best_identity(self) -> Scaled:
+        """The multiple of the identity that violates least: the best metric without learning."""
+        return self.best_scale(np.eye(self.d))
+
+    def trivial_costs(self) -> tuple[float, float]:
+        """The costs of A = 0 and of a multiple of the identity that grows without limit."""
+        zero = float(self.weight[self.sign < 0].sum())
+        grows = self.values(np.eye(self.d)) > 0
+        infinity = float(self.weight[grows == (self.sign > 0)].sum())
+        return zero, infinity
+
+
+def factor(A: Floats) -> Floats | None:
+    """L with L'L = A, of shape (rank, d); None when A is not positive semidefinite.
+
+    A is brought to unit diagonal first, so features of very different scale keep their relative accuracy.
+    """
+    scale = np.sqrt(np.abs(A.diagonal()))
+    scale = np.where(scale > 0, scale, 1.0)
+    eigenvalues, Q = np.linalg.eigh(A / scale[:, None] / scale)
+    largest = max(abs(eigenvalues[0]), abs(eigenvalues[-1]))
+    if eigenvalues[0] < -1e-10 * largest:
+        return None
+    keep = eigenvalues > 1e-15 * largest
+    return np.ascontiguousarray(np.sqrt(eigenvalues[keep])[:, None] * Q[:, keep].T * scale)
+
+
+def best_scale_of_values(values: Floats, sign: NDArray[np.int8], bound: Floats, weight: Floats) -> Scaled:
+    """The scale s that minimises the weight of violated ``sign * (s * values - bound) <= 0``."""
+    upper = sign > 0
+    moves = values > 0  # constraints without a positive value stay as they are at every scale
+    with np.errstate(over="ignore"):
+        flip = bound[moves] / values[moves] * (1.0 + TOLERANCE * sign[moves])
+    order = np.argsort(flip, kind="stable")
+    flip = flip[order]
+    gain = np.where(upper[moves], weight[moves], -weight[moves])[order]
+    fixed = float(weight[~upper & ~moves].sum())
+    at_zero = fixed + float(weight[~upper & moves].sum())
+    cost = at_zero + np.concatenate([[0.0], np.cumsum(gain)])  # (events + 1,) between consecutive flips
+    edges = np.concatenate([[0.0], flip, [np.inf]])
+    distinct = edges[1:] > edges[:-1]
+    cost[~distinct] = np.inf
+    best = float(cost.min())
+    if cost[0] == best or not len(flip):
+        return Scaled(0.0, float(at_zero))
+    ties = np.flatnonzero(cost == best)
+    with np.errstate(over="ignore"):
+        k = int(ties[np.argmax(edges[ties + 1] / edges[ties])])  # the widest of the best intervals
+    high = edges[k + 1] if np.isfinite(edges[k + 1]) else 4.0 * edges[k]
+    return Scaled(float(np.sqrt(edges[k]) * np.sqrt(high)), best)
+
+
+def _squares(T: Floats, edges: Ints) -> Floats:
+    """Sums of squares of the columns of T between consecutive edges: (k, rows)."""
+    if len(edges) == 2:
+        return np.einsum("ij,ij->i", T, T)[None]
+    return np.stack([np.einsum("ij,ij->i", T[:, a:b], T[:, a:b]) for a, b in pairwise(edges)])
+
+
+def _violated(values: Floats, sign: NDArray[np.int8], bound: Floats) -> NDArray[np.bool_]:
+    # s (q - b) > tol b; s q > (s + tol) b is the same with one temporary less.
+    return sign * values > (sign + TOLERANCE) * bound
+
+
+def check_points(X: ArrayLike, name: str, *, ndim: int) -> Floats:
+    """X as a C-contiguous float64 array of finite numbers with at least one feature."""
+    array = np.asarray(X)
+    if array.dtype == object or array.dtype.kind not in "fiub":
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name} must hold real numbers: {error}") from None
+    array = np.ascontiguousarray(array, dtype=np.float64)
+    if array.ndim != ndim:
+        raise ValueError(f"{name} must have {ndim} dimensions, got an array of shape {array.shape}")
+    if array.shape[-1] == 0:
+        raise ValueError(f"{name} has no features: shape {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} contains NaN or infinity")
+    return array
+
+
+def check_verdicts(y: ArrayLike, n: int) -> Floats:
+    """y as an array of n numbers, each +1 or -1."""
+    y = np.asarray(y)
+    if y.shape != (n,):
+        raise ValueError(f"y must have one verdict a constraint: expected shape ({n},), got {y.shape}")
+    if n and not np.isin(y, (-1, 1)).all():
+        wrong = y[~np.isin(y, (-1, 1))][0]
+        raise ValueError(f"y must hold +1 (similar) and -1 (dissimilar) only, found {wrong!r}")
+    return y.astype(np.float64)
+
+
+def check_bounds(bounds: tuple[float, float]) -> tuple[float, float]:
+    """(u, l) as positive finite floats."""
+    try:
+        u, l = (float(bound) for bound in bounds)
+    except (TypeError, ValueError):
+        raise ValueError(f"bounds must be a pair of numbers (u, l), got {bounds!r}") from None
+    if not (0 < u < np.inf and 0 < l < np.inf):
+        raise ValueError(f"bounds (u, l) must be positive and finite, got ({u}, {l})")
+    return u, l
+
+
+def check_weight(weight: ArrayLike | None, n: int, name: str = "weight") -> Floats:
+    """Weights on the exact-sum grid; None means 1 each."""
+    if weight is None:
+        return np.ones(n)
+    array = np.asarray(weight, dtype=np.float64)
+    if array.shape != (n,):
+        raise ValueError(f"{name} must have shape ({n},), got {array.shape}")
+    if not np.isfinite(array).all() or (array < 0).any():
+        raise ValueError(f"{name} must hold finite numbers that are not negative")
+    if n and not array.any():
+        raise ValueError(f"{name} is zero everywhere: nothing would be learned")
+    return exact_sum_grid(array)
+
+
+def exact_sum_grid(weight: Floats) -> Floats:
+    """Weights rounded to multiples of a power of two so coarse that every partial sum is exact in float64."""
+    total = weight.sum()
+    if not total > 0:
+        return weight.copy()
+    grid = 2.0 ** (np.ceil(np.log2(total)) - 50)
+    return np.round(weight / grid) * grid
+
+
+def _check_tuples(tuples: ArrayLike, name: str, size: int) -> Floats:
+    array = check_points(tuples, name, ndim=3)
+    if array.shape[1] != size:
+        raise ValueError(f"{name} must have shape (n, {size}, d), got {array.shape}")
+    return array
