@@ -1,0 +1,314 @@
+"""Annealed minimisation of the smoothed cost (the first part of the refinement).
+
+The cost of a metric, the weight of the constraints it violates, is piecewise constant: it has no gradient. A
+sigmoid of each constraint's margin in place of the step has one, and tends to the step as the temperature
+falls. Writing A = G'G keeps A positive semidefinite and its rank at most the number of rows of G. Adam
+follows the gradient over G while the temperature and the step length fall geometrically.
+
+A step over n explicit constraints is two matrix products, V G' and its weighted transpose times V. Over all
+pairs of m labelled points the pairs are never formed: the Gram matrix of the images gives every distance, and
+the Laplacian of the derivatives the gradient, so that a pair costs O(k), not O(k d), for G of shape (k, d).
+Large sources are followed through minibatches: of rows, or of points with all pairs among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Protocol
+
+import numpy as np
+
+from lptml._refine_kernel import smooth_gram, smooth_rows
+from lptml.constraints import ConstraintSet, Floats, Ints, Source
+from lptml.labels import LabelledPairs
+from lptml.scaling import feature_scale, scale_metric, unscale_metric
+
+#: Constraints that stand for a source too large to look at as a whole, when scales and starts are chosen.
+SAMPLE = 20_000
+_ROWS = 16_384  # explicit constraints a minibatch
+_POINTS = 512  # labelled points a minibatch: 130,816 pairs
+_SERIAL = 4e7  # below this many multiplications a step, the threads of BLAS cost more than they bring
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How an annealing cools; temperatures and step lengths are in units of the largest bound.
+
+    The defaults are the best of a sweep over Wine at u = l and at u = 10th, l = 90th percentile (docs/refinement.md).
+    """
+
+    steps: int = 400
+    first_temperature: float = 2.0  # hot enough that the starting metric hardly matters
+    final_temperature: float = 0.005
+    first_step: float = 0.7  # divided by sqrt(d): a step moves the distances by about this much
+    final_step: float = 0.007
+
+    def __iter__(self) -> Iterator[tuple[float, float]]:
+        """(temperature, step length) of every step."""
+        for i in range(self.steps):
+            f = i / max(1, self.steps - 1)
+            yield (
+                self.first_temperature * (self.final_temperature / self.first_temperature) ** f,
+                self.first_step * (self.final_step / self.first_step) ** f,
+            )
+
+
+def anneal(
+    source: Source,
+    start: Floats,
+    *,
+    steps: int = Schedule.steps,
+    first_temperature: float = Schedule.first_temperature,
+    final_temperature: float = Schedule.final_temperature,
+    shrinkage: float = 0.0,
+    prior: Floats | None = None,
+    rank: int | None = None,
+    rng: np.random.Generator | None = None,
+    batch: int | None = None,
+) -> Floats:
+    """A metric of small cost, by annealed gradient descent from ``start``.
+
+    Parameters
+    ----------
+    source : ConstraintSet, LabelledPairs or another Source
+        The constraints with their weights. Sources of other kinds are sampled once.
+    start : array of shape (d, d)
+        A positive semidefinite matrix; its scale does not matter.
+    steps : int
+        Gradient steps.
+    first_temperature, final_temperature : float
+        Width of the sigmoid at the first and the last step, relative to the largest bound (as a distance). A
+        final temperature of 0.1 to 0.5 asks for clear margins instead of the smallest cost on the given
+        constraints; a first temperature of 0.1 or less stays near ``start``.
+    shrinkage : float in [0, 1]
+        How far to move the result towards ``prior``, brought to the same mean squared distance.
+    prior : array of shape (d, d), optional
+        The metric to shrink to; ``start`` by default.
+    rank : int, optional
+        The largest rank of the result.
+    rng : numpy Generator, optional
+        Draws minibatches; a fixed seed by default.
+    batch : int, optional
+        Constraints (for ``LabelledPairs``: points) a minibatch; 16384 (512) by default.
+
+    Returns
+    -------
+    A : array of shape (d, d)
+        Positive semidefinite. Nothing guarantees that it costs less than ``start``; ``refine`` does.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lptml.constraints import ConstraintSet
+    >>> from lptml.anneal import anneal
+    >>> X = np.random.default_rng(0).normal(size=(40, 2))
+    >>> pairs = ConstraintSet.from_labels(X, X[:, 0] > 0, bounds=(1.0, 1.0))
+    >>> A = anneal(pairs, np.eye(2))
+    >>> pairs.cost(A) < pairs.best_identity().cost
+    True
+    """
+    start = np.asarray(start, dtype=np.float64)
+    if start.shape != (source.d, source.d):
+        raise ValueError(f"start must have shape ({source.d}, {source.d}), got {start.shape}")
+    if not 0.0 <= shrinkage <= 1.0:
+        raise ValueError(f"shrinkage must lie in [0, 1], got {shrinkage}")
+    if rank is not None and not 1 <= rank <= source.d:
+        raise ValueError(f"rank must lie in 1..{source.d}, got {rank}")
+    if steps < 1 or not 0.0 < final_temperature <= first_temperature:
+        raise ValueError("steps must be positive and 0 < final_temperature <= first_temperature")
+    schedule = Schedule(steps, first_temperature, final_temperature)
+    rng = np.random.default_rng(0) if rng is None else rng
+    return _anneal(source, start, schedule, shrinkage, start if prior is None else prior, rank, rng, batch)
+
+
+def _anneal(
+    source: Source,
+    start: Floats,
+    schedule: Schedule,
+    shrinkage: float,
+    prior: Floats,
+    rank: int | None,
+    rng: np.random.Generator,
+    batch: int | None,
+) -> Floats:
+    sample = representative(source, rng)
+    scale = feature_scale(sample)  # (d,)
+    batches = _batches(source, sample, rng, batch)
+    unit = float(np.sqrt(sample.bound.max()))
+    A = rescaled(sample, start)
+    G = _starting_factor(scale_metric(A, scale), rank)  # (k, d), for features divided by scale
+    with single_threaded(batches.work * len(G) < _SERIAL):
+        G = _descend(batches, G, schedule, scale, unit)
+    A = unscale_metric(G.T @ G, scale)
+    if shrinkage:
+        A = blend(sample, A, prior, shrinkage)
+        if rank is not None:
+            A = truncate(A, rank, scale)
+    return A
+
+
+def _descend(batches: _Batches, G: Floats, schedule: Schedule, scale: Floats, unit: float) -> Floats:
+    """Adam over G (Kingma & Ba 2015, Algorithm 1) on the smoothed cost at falling temperature."""
+    first, second = np.zeros_like(G), np.zeros_like(G)
+    beta1, beta2 = 0.9, 0.99
+    for i, (temperature, step) in enumerate(schedule, start=1):
+        gradient = batches.gradient(G / scale, temperature * unit) / scale  # chain rule of the scaling
+        first += (1 - beta1) * (gradient - first)
+        second += (1 - beta2) * (gradient * gradient - second)
+        size = np.sqrt(second / (1 - beta2**i))
+        size += 1e-12 * float(size.max()) + 1e-300
+        G = G - (step * unit / np.sqrt(G.shape[1]) / (1 - beta1**i)) * first / size
+    return G
+
+
+class _Batches(Protocol):
+    work: float  # multiplications a step and row of G
+
+    def gradient(self, G: Floats, temperature: float) -> Floats:
+        """The derivative of the smoothed cost of the next minibatch by G."""
+
+
+class _RowBatches:
+    """Minibatches of explicit constraints."""
+
+    def __init__(self, constraints: ConstraintSet, rng: np.random.Generator, batch: int) -> None:
+        self._all = constraints
+        self._rng = rng
+        self._batch = batch
+        self.work = 2.0 * min(batch, constraints.n) * constraints.d
+        self._whole = _Rows(constraints) if constraints.n <= batch else None
+
+    def gradient(self, G: Floats, temperature: float) -> Floats:
+        rows = self._whole
+        if rows is None:
+            index = self._rng.integers(self._all.n, size=self._batch)
+            index.sort()
+            rows = _Rows(self._all.take(index))
+        return rows.gradient(G, temperature)
+
+
+class _Rows:
+    """One minibatch of explicit constraints with its work space."""
+
+    def __init__(self, rows: ConstraintSet) -> None:
+        self.rows = rows
+        self.sign = rows.sign.astype(np.float64)
+        self.pull = np.empty(rows.n)
+        self.push = np.empty(0 if rows.W is None else rows.n)
+
+    def gradient(self, G: Floats, temperature: float) -> Floats:
+        V, W = self.rows.V, self.rows.W
+        Y = V @ G.T  # (m, k)
+        Z = None if W is None else W @ G.T
+        near = np.empty(0) if Z is None else np.einsum("ij,ij->i", Z, Z)
+        square = np.einsum("ij,ij->i", Y, Y)
+        smooth_rows(
+            near, square, self.sign, self.rows.bound, self.rows.weight, temperature, self.pull, self.push
+        )
+        Y *= self.pull[:, None]
+        gradient = Y.T @ V
+        if Z is not None and W is not None:
+            Z *= self.push[:, None]
+            gradient += Z.T @ W
+        return 2.0 * gradient
+
+
+class _PointBatches:
+    """Minibatches of labelled points, each with all pairs among them."""
+
+    def __init__(self, pairs: LabelledPairs, rng: np.random.Generator, batch: int) -> None:
+        self._pairs = pairs
+        self._rng = rng
+        self._batch = batch
+        N = len(pairs.X)
+        m = min(batch, N)
+        self.work = 2.0 * m * (m + pairs.d)
+        self._weight = np.ones(N) if pairs.point_weight is None else pairs.point_weight
+        self._kind_weight = np.array([pairs.similar_weight, pairs.dissimilar_weight])
+        self._edge = np.array(pairs.bounds)
+        self._order: Ints = np.empty(0, dtype=np.int64)
+
+    def gradient(self, G: Floats, temperature: float) -> Floats:
+        X, y, weight = self._pairs.X, self._pairs.y, self._weight
+        if len(X) > self._batch:
+            index = self._next()
+            X, y, weight = X[index], y[index], weight[index]
+        Y = X @ G.T  # (m, k)
+        K = Y @ Y.T  # (m, m)
+        total = np.empty(len(X))
+        smooth_gram(K, y, weight, self._kind_weight, self._edge, temperature, total)
+        return 2.0 * ((K @ Y + total[:, None] * Y).T @ X)
+
+    def _next(self) -> Ints:
+        """The next points of a random order; every point comes once before any comes again."""
+        if len(self._order) < self._batch:
+            self._order = self._rng.permutation(len(self._pairs.X))
+        index, self._order = self._order[: self._batch], self._order[self._batch :]
+        return np.sort(index)
+
+
+def _batches(source: Source, sample: ConstraintSet, rng: np.random.Generator, batch: int | None) -> _Batches:
+    if isinstance(source, LabelledPairs):
+        return _PointBatches(source, rng, batch or _POINTS)
+    constraints = source if isinstance(source, ConstraintSet) else sample
+    return _RowBatches(constraints, rng, batch or _ROWS)
+
+
+def representative(source: Source, rng: np.random.Generator, size: int = SAMPLE) -> ConstraintSet:
+    """The constraints themselves when there are few, else a random sample of them."""
+    if source.n <= size:
+        return source if isinstance(source, ConstraintSet) else source.take(np.arange(source.n))
+    return source.take(np.unique(rng.integers(source.n, size=size)))
+
+
+def rescaled(sample: ConstraintSet, A: Floats) -> Floats:
+    """A at its best scale; where that is zero, at the scale where half of the lower bounds hold."""
+    scaled = sample.best_scale(A)
+    if scaled.scale > 0:
+        return scaled.scale * A
+    lower = sample.sign < 0
+    ratio = sample.values(A)[lower] / sample.bound[lower]
+    ratio = ratio[ratio > 0]
+    return A / float(np.median(ratio)) if len(ratio) else A
+
+
+def blend(sample: ConstraintSet, A: Floats, prior: Floats, share: float) -> Floats:
+    """(1 - share) A + share c prior, where c gives the prior the mean squared distance of A."""
+    V = sample.V
+    of_A, of_prior = (float(np.einsum("ij,ij->", V @ metric, V)) for metric in (A, prior))
+    if not (of_A > 0 and of_prior > 0):
+        return A
+    return (1 - share) * A + (share * of_A / of_prior) * prior
+
+
+def truncate(A: Floats, rank: int, scale: Floats) -> Floats:
+    """The metric of at most this rank that is closest to A in features divided by ``scale``."""
+    eigenvalues, Q = np.linalg.eigh(scale_metric(A, scale))
+    top = Q[:, -rank:] * np.sqrt(np.maximum(eigenvalues[-rank:], 0.0))
+    return unscale_metric(top @ top.T, scale)
+
+
+def _starting_factor(A: Floats, rank: int | None) -> Floats:
+    """G of shape (k, d) with G'G near A. A row of zeros has no gradient, so none is left at zero."""
+    eigenvalues, Q = np.linalg.eigh(A)
+    k = len(A) if rank is None else rank
+    top = np.maximum(eigenvalues[-k:], 1e-4 * max(float(eigenvalues[-1]), 1e-300))
+    return np.ascontiguousarray((Q[:, -k:] * np.sqrt(top)).T)
+
+
+@cache
+def _threadpools() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def single_threaded(condition: bool = True) -> Any:
+    """A context in which BLAS uses one thread, if the condition holds: faster on small matrices."""
+    return _threadpools().limit(limits=1, user_api="blas") if condition else nullcontext()
+
+
+__all__ = ["Schedule", "anneal", "blend", "representative", "rescaled", "single_threaded", "truncate"]
