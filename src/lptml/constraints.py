@@ -285,7 +285,7 @@ class ConstraintSet:
 
     def violated(self, A: Floats) -> NDArray[np.bool_]:
         """Which constraints A violates: shape (n,), or (k, n) for a stack."""
-        return _violated(self.values(A), self.sign, self.bound)
+        return is_violated(self.values(A), self.sign, self.bound)
 
     def cost(self, A: Floats) -> Any:
         """The weight of the constraints that A violates: a float, or shape (k,) for a stack."""
@@ -293,7 +293,7 @@ class ConstraintSet:
         total = np.zeros(len(stack))
         for start, stop, block in self._blocks(stack):
             rows = slice(start, stop)
-            total += _violated(block, self.sign[rows], self.bound[rows]) @ self.weight[rows]
+            total += is_violated(block, self.sign[rows], self.bound[rows]) @ self.weight[rows]
         return float(total[0]) if A.ndim == 2 else total
 
     def _blocks(self, stack: Floats) -> Iterator[tuple[int, int, Floats]]:
@@ -367,6 +367,14 @@ def factor(A: Floats) -> Floats | None:
     return np.ascontiguousarray(np.sqrt(eigenvalues[keep])[:, None] * Q[:, keep].T * scale)
 
 
+def psd_factor(A: Floats) -> Floats:
+    """``factor`` of a matrix that has to be a metric: ValueError when it is not positive semidefinite."""
+    L = factor(A)
+    if L is None:
+        raise ValueError("A must be positive semidefinite")
+    return L
+
+
 def best_scale_of_values(values: Floats, sign: NDArray[np.int8], bound: Floats, weight: Floats) -> Scaled:
     """The scale s that minimises the weight of violated ``sign * (s * values - bound) <= 0``."""
     upper = sign > 0
@@ -399,7 +407,8 @@ def _squares(T: Floats, edges: Ints) -> Floats:
     return np.stack([np.einsum("ij,ij->i", T[:, a:b], T[:, a:b]) for a, b in pairwise(edges)])
 
 
-def _violated(values: Floats, sign: NDArray[np.int8], bound: Floats) -> NDArray[np.bool_]:
+def is_violated(values: Floats, sign: NDArray[np.int8], bound: Floats) -> NDArray[np.bool_]:
+    """Which constraints fail, given their values <C, A>."""
     # s (q - b) > tol b; s q > (s + tol) b is the same with one temporary less.
     return sign * values > (sign + TOLERANCE) * bound
 

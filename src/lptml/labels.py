@@ -27,7 +27,7 @@ from lptml.constraints import (
     check_bounds,
     check_points,
     check_weight,
-    factor,
+    psd_factor,
 )
 
 #: Up to this many pairs the best scale is found by sorting all of them, above it by sorting this many.
@@ -76,22 +76,23 @@ class LabelledPairs:
         class_weight: str | dict[int, float] | None = None,
     ) -> LabelledPairs:
         """See ``ConstraintSet.from_labels``, which documents the parameters."""
-        X = check_points(X, "X", ndim=2)
-        labels = np.asarray(y)
-        if labels.shape != (len(X),):
-            raise ValueError(f"y must have one label a point: expected shape ({len(X)},), got {labels.shape}")
-        weight = None if point_weight is None else check_weight(point_weight, len(X), "point_weight")
-        known = labels != -1 if labels.dtype.kind in "if" else np.ones(len(X), dtype=bool)
+        points, labels = check_points(X, "X", ndim=2), np.asarray(y)
+        if labels.shape != (len(points),):
+            raise ValueError(
+                f"y must have one label a point: expected {len(points)}, got shape {labels.shape}"
+            )
+        weight = None if point_weight is None else check_weight(point_weight, len(points), "point_weight")
+        known = labels != -1 if labels.dtype.kind in "if" else np.ones(len(points), dtype=bool)
         if not known.all():
-            X, labels = X[known], labels[known]
+            points, labels = points[known], labels[known]
             weight = None if weight is None else weight[known]
-        if len(X) < 2:
-            raise ValueError(f"y must label at least two points, got {len(X)}")
+        if len(points) < 2:
+            raise ValueError(f"y must label at least two points, got {len(points)}")
         codes = np.unique(labels, return_inverse=True)[1].astype(np.int64)
         similar_weight, dissimilar_weight = _kind_weights(class_weight, np.bincount(codes))
         # Squared distances come from inner products; centring keeps their rounding errors small.
         return cls(
-            X=X - X.mean(axis=0),
+            X=points - points.mean(axis=0),
             y=codes,
             bounds=check_bounds(bounds),
             similar_weight=similar_weight,
@@ -219,7 +220,7 @@ class LabelledPairs:
 
     def _cost(self, A: Floats) -> float:
         order = self._by_class
-        Z = self.X[order] @ _factor(A).T  # (N, rank)
+        Z = self.X[order] @ psd_factor(A).T  # (N, rank)
         w = None if self.point_weight is None else self.point_weight[order]
         norms = np.einsum("ij,ij->i", Z, Z)
         ones = np.ones_like(norms)
@@ -271,7 +272,7 @@ class LabelledPairs:
         weight = np.where(similar, self.similar_weight, self.dissimilar_weight)
         if self.point_weight is not None:
             weight *= self.point_weight[i] * self.point_weight[j]
-        Z = self.X @ _factor(A).T
+        Z = self.X @ psd_factor(A).T
         values = np.concatenate(
             [_row_squares(Z[i[k : k + 65536]] - Z[j[k : k + 65536]]) for k in range(0, len(i), 65536)]
         )
@@ -294,13 +295,6 @@ class LabelledPairs:
         )
         apart = similar - self.similar_weight * twins_of_a_class
         return dissimilar, apart + self.dissimilar_weight * (twins - twins_of_a_class)
-
-
-def _factor(A: Floats) -> Floats:
-    L = factor(A)
-    if L is None:
-        raise ValueError("A must be positive semidefinite")
-    return L
 
 
 def _row_start(i: Any, N: int) -> Any:
