@@ -1,5 +1,81 @@
-"""lptml: Mahalanobis metric learning that survives wrong and poisoned labels."""
+"""lptml: Mahalanobis metric learning that survives wrong and poisoned labels.
+
+Names are imported when first used, so ``import lptml`` costs next to nothing and the compiled parts are
+loaded by the first ``fit``.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from lptml._version import __version__
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from lptml.baselines import (
+        ITML,
+        LFDA,
+        LMNN,
+        MCML,
+        MMC,
+        RCA,
+        ITML_Supervised,
+        MMC_Supervised,
+        RCA_Supervised,
+    )
+    from lptml.constraints import ConstraintSet
+    from lptml.estimators import LPTML, LPTML_Quadruplets, LPTML_Supervised, LPTML_Triplets
+    from lptml.estimators.robust import LabelCleaner, RobustKNeighborsClassifier
+    from lptml.io import load, save
+    from lptml.suspects import suspicion
+
+_HOME = {
+    "lptml.estimators": ["LPTML", "LPTML_Supervised", "LPTML_Triplets", "LPTML_Quadruplets"],
+    "lptml.estimators.robust": ["LabelCleaner", "RobustKNeighborsClassifier"],
+    "lptml.baselines": [
+        "ITML",
+        "ITML_Supervised",
+        "LFDA",
+        "LMNN",
+        "MCML",
+        "MMC",
+        "MMC_Supervised",
+        "RCA",
+        "RCA_Supervised",
+    ],
+    "lptml.constraints": ["ConstraintSet"],
+    "lptml.io": ["load", "save"],
+    "lptml.suspects": ["suspicion"],
+}
+_MODULE = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = [
+    "ITML",
+    "LFDA",
+    "LMNN",
+    "LPTML",
+    "MCML",
+    "MMC",
+    "RCA",
+    "ConstraintSet",
+    "ITML_Supervised",
+    "LPTML_Quadruplets",
+    "LPTML_Supervised",
+    "LPTML_Triplets",
+    "LabelCleaner",
+    "MMC_Supervised",
+    "RCA_Supervised",
+    "RobustKNeighborsClassifier",
+    "__version__",
+    "load",
+    "save",
+    "suspicion",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE:
+        raise AttributeError(f"module 'lptml' has no attribute {name!r}")
+    return getattr(import_module(_MODULE[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
