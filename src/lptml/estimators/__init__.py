@@ -1,0 +1,1 @@
+"""Scikit-learn estimators: metric learners from pairs, labelled points, triplets and quadruplets."""

@@ -1,0 +1,291 @@
+"""Input of the estimators: what users pass becomes finite float64 arrays, or a ValueError names the argument.
+
+All that an estimator refuses about points, tuples, labels, weights, a preprocessor or an initial metric is
+refused here, so that all learners (ours and the baselines) say the same thing about the same mistake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
+
+__all__ = [
+    "ArrayPreprocessor",
+    "FloatArray",
+    "PreprocessorError",
+    "check_initial_metric",
+    "check_magnitude",
+    "check_pair_labels",
+    "check_point_labels",
+    "check_preprocessor",
+    "check_weight",
+    "form_points",
+    "form_tuples",
+    "refuse_sparse",
+]
+
+FloatArray = NDArray[np.float64]
+Preprocessor = Callable[[NDArray[Any]], ArrayLike]
+
+#: What one tuple is called, by its number of points.
+TUPLE_NAMES = {2: "pairs", 3: "triplets", 4: "quadruplets"}
+
+#: Squared differences of features beyond these would overflow or vanish in float64.
+LARGEST_FEATURE = 1e100
+SMALLEST_SPREAD = 1e-100
+
+
+class PreprocessorError(ValueError):
+    """The user's preprocessor raised an exception, or did not return points."""
+
+
+class ArrayPreprocessor:
+    """Looks points up by their row in an array or data frame.
+
+    Examples
+    --------
+    >>> ArrayPreprocessor([[1.0, 2.0], [3.0, 4.0]])(np.array([1, 0, 1]))
+    array([[3., 4.],
+           [1., 2.],
+           [3., 4.]])
+    """
+
+    def __init__(self, points: Any) -> None:
+        self.points = check_array(points, dtype=np.float64, input_name="preprocessor")  # (N, d)
+        columns = getattr(points, "columns", None)
+        self.feature_names: NDArray[Any] | None = None
+        if columns is not None and all(isinstance(name, str) for name in columns):
+            self.feature_names = np.asarray(columns, dtype=object)
+
+    def __call__(self, indices: NDArray[Any]) -> FloatArray:
+        """Return the points of the given rows."""
+        if indices.dtype.kind not in "iu":
+            raise ValueError(
+                f"indices into the preprocessor must be integers, got {indices.dtype} "
+                "(points instead of indices need no preprocessor, or one dimension more)"
+            )
+        if indices.size and (indices.min() < 0 or indices.max() >= len(self.points)):
+            raise ValueError(
+                f"indices into the preprocessor must lie in 0..{len(self.points) - 1}, "
+                f"got {indices.min()}..{indices.max()}"
+            )
+        return np.asarray(self.points[indices], dtype=np.float64)
+
+
+def check_preprocessor(preprocessor: Any) -> Preprocessor | None:
+    """Turn the constructor's ``preprocessor`` (None, array-like or callable) into a callable or None."""
+    if preprocessor is None:
+        return None
+    if callable(preprocessor):
+        return cast(Preprocessor, preprocessor)
+    if hasattr(preprocessor, "__array__") or isinstance(preprocessor, list | tuple):
+        return ArrayPreprocessor(preprocessor)
+    raise ValueError(
+        f"preprocessor must be None, an array of points or a callable, got {type(preprocessor).__name__}"
+    )
+
+
+def _call(preprocessor: Preprocessor, indicators: NDArray[Any]) -> NDArray[Any]:
+    """Apply a preprocessor to a flat array of indicators, and insist on one point each."""
+    try:
+        points = np.asarray(preprocessor(indicators))
+    except Exception as error:
+        raise PreprocessorError(f"preprocessor failed on the given indices: {error}") from error
+    if points.ndim != 2 or len(points) != len(indicators):
+        raise PreprocessorError(
+            f"preprocessor must return one point (row) for each of the {len(indicators)} indices, "
+            f"got an array of shape {points.shape}"
+        )
+    return points
+
+
+def refuse_sparse(data: Any) -> None:
+    """Raise a ValueError for SciPy's sparse matrices and arrays."""
+    if issparse(data):
+        raise ValueError("sparse input is not supported: pass a dense array, for instance with .toarray()")
+
+
+def _shape_of(data: Any) -> NDArray[Any]:
+    """View array-likes as an array just to look at its shape and kind, refusing what has none."""
+    refuse_sparse(data)
+    try:
+        array = np.asarray(data)
+    except ValueError as error:
+        raise ValueError(f"the rows of the input differ in length: {error}") from error
+    if array.dtype.kind == "c":
+        raise ValueError("Complex data not supported: the features must be real numbers")
+    return array
+
+
+def check_magnitude(points: FloatArray, name: str) -> None:
+    """Refuse values whose squares leave the range of float64."""
+    if points.size and np.abs(points).max() > LARGEST_FEATURE:
+        raise ValueError(
+            f"{name} holds a value of magnitude above {LARGEST_FEATURE:g}, "
+            "whose squared distances overflow: rescale the features"
+        )
+
+
+def form_points(X: Any, preprocessor: Preprocessor | None) -> Any:
+    """Return points for ``X``: indices (1-D) go through the preprocessor, anything else is unchanged."""
+    if preprocessor is None:
+        return X
+    array = _shape_of(X)
+    return _call(preprocessor, array) if array.ndim == 1 else X
+
+
+def form_tuples(tuples: Any, size: int, preprocessor: Preprocessor | None, estimator: object) -> FloatArray:
+    """Return tuples as an array (n, size, d) of float64, through the preprocessor where they are indices."""
+    name = TUPLE_NAMES[size]
+    array = _shape_of(tuples)
+    if array.ndim == 2 and preprocessor is not None:
+        if array.shape[1] != size:
+            raise ValueError(f"{name} of indices must have {size} columns, got shape {array.shape}")
+        array = _call(preprocessor, array.reshape(-1)).reshape(len(array), size, -1)
+    if array.ndim != 3:
+        hint = (
+            ""
+            if array.ndim != 2
+            else "; a 2-D array holds indices, which need a preprocessor. Reshape your data"
+        )
+        raise ValueError(
+            f"{name} must be an array of shape (n_{name}, {size}, n_features), got {array.ndim}-D "
+            f"of shape {array.shape}{hint}"
+        )
+    if array.shape[1] != size:
+        raise ValueError(f"{name} must hold {size} points each, got shape {array.shape}")
+    if len(array) == 0:
+        raise ValueError(f"{name} is empty: Found array with 0 sample(s) while a minimum of 1 is required")
+    if array.shape[2] == 0:
+        raise ValueError(
+            f"{name} has no features: 0 feature(s) (shape={array.shape}) while a minimum of 1 is required"
+        )
+    array = check_array(
+        array, dtype=np.float64, allow_nd=True, ensure_2d=False, input_name=name, estimator=estimator
+    )
+    check_magnitude(array, name)
+    return np.ascontiguousarray(array)
+
+
+def check_pair_labels(y: Any, n: int, *, name: str = "y", both: bool = False) -> NDArray[np.int8]:
+    """Return labels of pairs as int8 in {-1, +1}, with both kinds present if ``both``.
+
+    Examples
+    --------
+    >>> check_pair_labels([1, -1, 1], 3)
+    array([ 1, -1,  1], dtype=int8)
+    """
+    if y is None:
+        raise ValueError(f"{name} is None: the learner requires y to be passed, but the target y is None")
+    labels = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name=name), warn=True)
+    if len(labels) != n:
+        raise ValueError(f"{name} has {len(labels)} labels for {n} tuples: inconsistent numbers of samples")
+    if labels.dtype.kind not in "iuf":
+        if labels.dtype.kind == "O":
+            labels = _as_numbers(labels, name)
+        else:
+            raise ValueError(f"{name} must hold the numbers -1 and +1, got labels of type {labels.dtype}")
+    if not np.isin(labels, (-1, 1)).all():
+        found = ", ".join(str(value) for value in np.unique(labels)[:5])
+        hint = " (0/1 labels: pass 2 * y - 1)" if np.isin(labels, (0, 1)).all() else ""
+        raise ValueError(f"{name} must be +1 for similar and -1 for dissimilar pairs, found {found}{hint}")
+    if both and len(np.unique(labels)) < 2:
+        kind = "similar (+1)" if labels[0] == 1 else "dissimilar (-1)"
+        raise ValueError(
+            f"{name} holds just one class, {kind} pairs: a trivial metric satisfies them all; "
+            "pairs of both kinds are needed"
+        )
+    return labels.astype(np.int8)
+
+
+def _as_numbers(labels: NDArray[Any], name: str) -> NDArray[Any]:
+    if any(isinstance(label, str) for label in labels):
+        raise ValueError(f"{name} must hold the numbers -1 and +1, got strings")
+    try:
+        return labels.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold the numbers -1 and +1, got objects") from error
+
+
+def check_point_labels(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return (classes, codes): the distinct labels, and each point's place among them (-1: unlabelled).
+
+    The number -1 means unlabelled, as in metric-learn and scikit-learn's semi-supervised learners.
+
+    Examples
+    --------
+    >>> classes, codes = check_point_labels(["b", "a", "b"], 3)
+    >>> classes, codes
+    (array(['a', 'b'], dtype='<U1'), array([1, 0, 1]))
+    """
+    if y is None:
+        raise ValueError("y is None: the learner requires y to be passed, but the target y is None")
+    labels = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
+    check_consistent_length(np.empty(n), labels)
+    if labels.dtype.kind == "O" and len({isinstance(label, str) for label in labels}) == 2:
+        raise ValueError("y mixes strings and numbers: use labels of one type")
+    check_classification_targets(labels)
+    known = np.ones(n, dtype=bool) if labels.dtype.kind not in "iuf" else labels != -1
+    classes, inverse = np.unique(labels[known], return_inverse=True)
+    if len(classes) < 2:
+        dropped = "" if known.all() else f" ({n - known.sum()} labels are -1, which means unlabelled)"
+        raise ValueError(f"y must hold at least two classes, got {len(classes)} class(es){dropped}")
+    codes = np.full(n, -1, dtype=np.int64)
+    codes[known] = inverse
+    return classes, codes
+
+
+def check_weight(weight: Any, n: int, *, name: str = "sample_weight") -> FloatArray | None:
+    """Return weights as float64 (n,), or None; they must be finite, not negative, and not all zero.
+
+    Examples
+    --------
+    >>> check_weight([1, 2], 2)
+    array([1., 2.])
+    """
+    if weight is None:
+        return None
+    array = _shape_of(weight)
+    if array.dtype.kind in "USV" or (array.dtype.kind == "O" and any(isinstance(w, str) for w in array.flat)):
+        raise ValueError(f"{name} must hold numbers, got {array.dtype}")
+    if array.ndim == 0 and array.dtype.kind in "iuf":
+        array = np.full(n, float(array))
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be 1-D: Sample weights must be 1D array or scalar, got {array.ndim}-D")
+    if len(array) != n:
+        raise ValueError(f"{name}.shape == {array.shape}, expected ({n},): one weight for each sample")
+    array = check_array(array, dtype=np.float64, ensure_2d=False, input_name=name)
+    if (array < 0).any():
+        raise ValueError(f"{name} holds negative weights")
+    if not (array > 0).any():
+        raise ValueError(f"{name} is zero everywhere: nothing is left to learn from")
+    return np.asarray(array, dtype=np.float64)
+
+
+def check_initial_metric(metric: Any, d: int) -> FloatArray | None:
+    """Return a start for the search as a positive semidefinite (d, d) array, or None.
+
+    Examples
+    --------
+    >>> check_initial_metric([[2, 0], [0, 1]], 2)
+    array([[2., 0.],
+           [0., 1.]])
+    """
+    if metric is None:
+        return None
+    matrix = check_array(metric, dtype=np.float64, input_name="initial_metric")
+    if matrix.shape != (d, d):
+        raise ValueError(f"initial_metric must have shape ({d}, {d}), got {matrix.shape}")
+    largest = float(np.abs(matrix).max())
+    if not np.allclose(matrix, matrix.T, rtol=0.0, atol=1e-8 * largest):
+        raise ValueError("initial_metric must be symmetric")
+    matrix = (matrix + matrix.T) / 2
+    if np.linalg.eigvalsh(matrix)[0] < -1e-8 * largest:
+        raise ValueError("initial_metric must be positive semidefinite: it has a negative eigenvalue")
+    return np.asarray(matrix, dtype=np.float64)

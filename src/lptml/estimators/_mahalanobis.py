@@ -1,0 +1,199 @@
+"""The Mahalanobis distance of a fitted learner: its factor, transformation, distances and metric function."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from lptml.estimators import _inputs
+from lptml.estimators._inputs import ArrayPreprocessor, FloatArray
+
+__all__ = ["MahalanobisMetric", "MahalanobisMixin", "components_from_metric"]
+
+
+def components_from_metric(A: ArrayLike, n_components: int | None = None) -> FloatArray:
+    """Factor a positive semidefinite matrix: return L with L'L = A, its rows in order of decreasing weight.
+
+    The matrix is first scaled to a unit diagonal. Without that, features whose scales differ by many orders
+    of magnitude would lose the small entries of A to rounding.
+
+    Parameters
+    ----------
+    A : array-like (d, d)
+        Symmetric positive semidefinite matrix; eigenvalues that rounding made negative count as zero.
+    n_components : int, optional
+        Number of rows to keep; d if not given.
+
+    Returns
+    -------
+    L : ndarray (n_components, d)
+
+    Examples
+    --------
+    >>> components_from_metric([[4.0, 0.0], [0.0, 0.0]])
+    array([[2., 0.],
+           [0., 0.]])
+    """
+    A = np.asarray(A, dtype=np.float64)
+    scale = np.sqrt(np.maximum(np.diag(A), 0.0))  # (d,)
+    divisor = np.where(scale > 0, scale, 1.0)
+    correlation = A / np.outer(divisor, divisor)
+    eigenvalues, vectors = np.linalg.eigh((correlation + correlation.T) / 2)
+    order = np.argsort(-eigenvalues, kind="stable")[: len(A) if n_components is None else n_components]
+    L = np.sqrt(np.maximum(eigenvalues[order], 0.0))[:, None] * vectors[:, order].T  # (k, d)
+    largest = np.abs(L).argmax(axis=1)
+    signs = np.where(L[np.arange(len(L)), largest] < 0, -1.0, 1.0)
+    return np.ascontiguousarray(L * signs[:, None] * scale) + 0.0  # + 0.0: no negative zeros
+
+
+class MahalanobisMetric:
+    """The distance of two points under a fixed linear map; what :meth:`MahalanobisMixin.get_metric` returns.
+
+    Unlike a nested function it can be pickled: it serves as ``metric=`` with ``n_jobs`` and in saved models.
+
+    Examples
+    --------
+    >>> metric = MahalanobisMetric(np.array([[3.0, 0.0], [0.0, 4.0]]))
+    >>> metric([0, 0], [1, 1]), metric([0, 0], [1, 1], squared=True)
+    (5.0, 25.0)
+    """
+
+    def __init__(self, components: FloatArray) -> None:
+        self.components = np.array(components, dtype=np.float64)  # (k, d)
+
+    def __call__(self, u: ArrayLike, v: ArrayLike, squared: bool = False) -> float:
+        """Return the distance of u and v, or its square."""
+        u = np.asarray(u, dtype=np.float64)
+        v = np.asarray(v, dtype=np.float64)
+        d = self.components.shape[1]
+        if u.shape != (d,) or v.shape != (d,):
+            raise ValueError(f"u and v must be vectors of {d} features, got shapes {u.shape} and {v.shape}")
+        image = self.components @ (u - v)
+        square = float(image @ image)
+        return square if squared else float(np.sqrt(square))
+
+
+class MahalanobisMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+    """Distances, transformation and input of a learner that has ``components_``."""
+
+    components_: FloatArray
+    n_features_in_: int
+    preprocessor: Any
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self._live_components())
+
+    def _live_components(self) -> FloatArray:
+        """Return ``components_`` as it is now, refusing what a user may have put there by mistake."""
+        check_is_fitted(self, "components_")
+        components = np.atleast_2d(np.asarray(self.components_, dtype=np.float64))
+        if components.ndim != 2 or components.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"components_ must have shape (n_components, {self.n_features_in_}), got {components.shape}"
+            )
+        return components
+
+    def _start(self) -> None:
+        """Begin a fit: make the preprocessor ready."""
+        self.preprocessor_ = _inputs.check_preprocessor(getattr(self, "preprocessor", None))
+
+    def _points(self, X: Any, *, reset: bool = False, min_samples: int = 1) -> FloatArray:
+        """Return points (n, d), through the preprocessor where X holds indices; ``reset`` in fit only."""
+        _inputs.refuse_sparse(X)
+        points = _inputs.form_points(X, self.preprocessor_)
+        if points is X or not isinstance(self.preprocessor_, ArrayPreprocessor):
+            points = validate_data(
+                self, points, dtype=np.float64, reset=reset, ensure_min_samples=min_samples
+            )
+            _inputs.check_magnitude(points, "X")
+        elif reset:
+            self._take_features(points.shape[1])
+            if len(points) < min_samples:
+                raise ValueError(f"X has {len(points)} sample(s), a minimum of {min_samples} is required")
+        else:
+            self._same_features(points.shape[1], "the points of the preprocessor")
+        return np.ascontiguousarray(points)
+
+    def _tuples(self, tuples: Any, size: int, *, reset: bool = False) -> FloatArray:
+        """Return tuples (n, size, d), through the preprocessor where they are indices; ``reset`` in fit."""
+        array = _inputs.form_tuples(tuples, size, self.preprocessor_, self)
+        if reset:
+            self._take_features(array.shape[2])
+        else:
+            self._same_features(array.shape[2], _inputs.TUPLE_NAMES[size])
+        return array
+
+    def _take_features(self, d: int) -> None:
+        """Note the number of features, and their names where the preprocessor is a data frame."""
+        self.n_features_in_ = d
+        self.__dict__.pop("feature_names_in_", None)
+        names = getattr(self.preprocessor_, "feature_names", None)
+        if isinstance(self.preprocessor_, ArrayPreprocessor) and names is not None:
+            self.feature_names_in_ = names
+
+    def _same_features(self, d: int, name: str) -> None:
+        if d != self.n_features_in_:
+            raise ValueError(
+                f"{name} have {d} features, but {type(self).__name__} "
+                f"is expecting {self.n_features_in_} features as input"
+            )
+
+    def transform(self, X: Any) -> FloatArray:
+        """Map points into the space where the learned distance is Euclidean: X L'.
+
+        Parameters
+        ----------
+        X : array-like (n_points, n_features), or (n_points,) of indices with a preprocessor
+
+        Returns
+        -------
+        ndarray (n_points, n_components)
+        """
+        components = self._live_components()
+        return self._points(X) @ components.T
+
+    def pair_distance(self, pairs: Any) -> FloatArray:
+        """Return the learned distance (not squared) of each pair.
+
+        Parameters
+        ----------
+        pairs : array-like (n_pairs, 2, n_features), or (n_pairs, 2) of indices with a preprocessor
+
+        Returns
+        -------
+        ndarray (n_pairs,)
+        """
+        components = self._live_components()
+        array = self._tuples(pairs, 2)
+        return np.linalg.norm((array[:, 1] - array[:, 0]) @ components.T, axis=1)
+
+    def pair_score(self, pairs: Any) -> FloatArray:
+        """Return the similarity of each pair: minus its distance. See :meth:`pair_distance`."""
+        return -self.pair_distance(pairs)
+
+    def score_pairs(self, pairs: Any) -> FloatArray:
+        """Return the distance of each pair; the old name of :meth:`pair_distance`."""
+        warnings.warn(
+            "score_pairs is the old name of pair_distance: use pair_distance, or pair_score for similarities",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return self.pair_distance(pairs)
+
+    def get_metric(self) -> MahalanobisMetric:
+        """Return the distance as a function f(u, v, squared=False), a copy that later fits do not change.
+
+        It can be the ``metric=`` of scikit-learn's neighbour and cluster methods.
+        """
+        return MahalanobisMetric(self._live_components())
+
+    def get_mahalanobis_matrix(self) -> FloatArray:
+        """Return the learned matrix A = L'L (n_features, n_features)."""
+        components = self._live_components()
+        return components.T @ components
