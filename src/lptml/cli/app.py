@@ -1,0 +1,157 @@
+"""The root of the command line: lazy commands, and one place where every error becomes one line."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from lptml.cli.errors import BUG, INPUT, INTERRUPTED, TERMINATED, one_line
+
+# name: (module, attribute, summary); the summary stands here so that `lptml --help` imports no command.
+COMMANDS = {
+    "fit": ("lptml.cli.fit", "fit", "Learn a metric from labelled points or from pairs."),
+    "transform": ("lptml.cli.apply", "transform", "Map points into the space of a learned metric."),
+    "distance": ("lptml.cli.apply", "distance", "Distances between pairs of points under a metric."),
+    "score": ("lptml.cli.apply", "score", "How well a metric predicts labels or verdicts."),
+    "suspects": ("lptml.cli.suspects", "suspects", "Rank the labels most likely to be wrong."),
+    "report": ("lptml.cli.report", "report", "Write one HTML page: metric, accuracy, suspects."),
+    "reproduce": ("lptml.experiments.command", "reproduce", "Run the paper's tables and figures."),
+    "bench": ("lptml.cli.bench", "bench", "Measure fit on this machine."),
+    "datasets": ("lptml.cli.datasets", "datasets", "List the bundled data sets, or write one out."),
+    "completion": ("lptml.cli.completion", "completion", "Print the shell's completion script."),
+    "version": ("lptml.cli.version", "version", "Show versions of lptml and what it runs on."),
+}
+
+EPILOG = """\b
+Examples:
+  lptml datasets wine -o wine.csv
+  lptml suspects wine.csv --label class
+  lptml fit wine.csv --label class -o wine.model
+  lptml report wine.csv --label class --model wine.model -o wine.html
+
+\b
+Exit codes: 0 done, 1 an error of lptml, 2 wrong usage, 3 an input cannot be used,
+4 an output cannot be written, 130 interrupted.
+"""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are called, and whose errors are one line."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, attribute, _ = COMMANDS[cmd_name]
+        try:
+            command = getattr(importlib.import_module(module), attribute)
+        except ModuleNotFoundError as missing:
+            package = (missing.name or "").partition(".")[0]
+            if package == "lptml":
+                raise
+            extra = "experiments" if cmd_name == "reproduce" else "cli"
+            raise click.ClickException(
+                f"lptml {cmd_name} needs {package}: pip install 'lptml[{extra}]'"
+            ) from None
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry[2]) for name, entry in COMMANDS.items()])
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
+        """Run; turn any error into one line on standard error and an exit code."""
+        arguments = list(sys.argv[1:] if args is None else args)
+        debug = "--debug" in arguments
+        as_json = "--json" in arguments
+        extra["standalone_mode"] = False
+        previous = _terminate_cleanly()
+        try:
+            code = super().main(arguments, *rest, **extra)
+        except click.exceptions.Exit as leaving:
+            code = leaving.exit_code
+        except (click.Abort, KeyboardInterrupt):
+            code = _say("interrupted; no file was changed half-way", INTERRUPTED, as_json)
+        except _Terminated:
+            code = _say("terminated; no file was changed half-way", TERMINATED, as_json)
+        except BrokenPipeError:
+            code = _closed_pipe()
+        except Exception as problem:
+            if debug:
+                raise
+            code = _say(*_explain(problem), as_json)
+        finally:
+            if previous is not None:
+                signal.signal(signal.SIGTERM, previous)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+class _Terminated(BaseException):
+    """SIGTERM, so that temporary files are removed on the way out."""
+
+
+def _terminate_cleanly() -> Any:
+    def stop(signum: int, frame: object) -> None:
+        raise _Terminated
+
+    try:
+        return signal.signal(signal.SIGTERM, stop)
+    except ValueError:  # not in the main thread: nothing to install
+        return None
+
+
+def _explain(problem: Exception) -> tuple[str, int]:
+    """The line and the exit code of an exception."""
+    if isinstance(problem, click.UsageError):
+        help_hint = ""
+        if problem.ctx is not None:
+            help_hint = f" (see {problem.ctx.command_path} --help)"
+        return problem.format_message().rstrip(".") + help_hint, problem.exit_code
+    if isinstance(problem, click.ClickException):
+        return problem.format_message(), problem.exit_code
+    if isinstance(problem, ValueError):
+        return str(problem), INPUT
+    if isinstance(problem, MemoryError):
+        return "not enough memory; use fewer rows, or --n-constraints to learn from a sample of pairs", INPUT
+    if isinstance(problem, ModuleNotFoundError):
+        return f"needs {problem.name}: pip install {problem.name}", BUG
+    kind = type(problem).__name__
+    return f"unexpected {kind}: {problem}; run again with --debug and report what it shows", BUG
+
+
+def _say(message: str, code: int, as_json: bool) -> int:
+    text = one_line(message)
+    if as_json:
+        click.echo(json.dumps({"error": text, "code": code}, ensure_ascii=False), err=True)
+    else:
+        click.echo(click.style("lptml: ", fg="red", bold=True) + text, err=True)
+    return code
+
+
+def _closed_pipe() -> int:
+    """The reader of a pipe went away, as ``| head`` does: no error of ours."""
+    sys.stderr.close()
+    return 0
+
+
+@click.command(
+    cls=LazyGroup,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(None, "-V", "--version", package_name="lptml", message="lptml %(version)s")
+def cli() -> None:
+    """Metric learning that survives wrong and poisoned labels.
+
+    Give it a table and the column of labels: it learns which distance makes equal labels near and others far,
+    violating as few of them as possible, and says which labels not to believe.
+    """

@@ -1,0 +1,58 @@
+"""What can go wrong on the command line: one line a mistake, one exit code a kind.
+
+====  =======================================================================
+code  meaning
+====  =======================================================================
+0     done
+1     an error of lptml itself; ``--debug`` shows the traceback
+2     wrong usage: an unknown option, a missing argument
+3     an input cannot be used: the line says which file, row and column, and what to do
+4     an output cannot be written
+130   interrupted (Ctrl-C, 143 for SIGTERM); every file is the old one or the new one
+====  =======================================================================
+"""
+
+from __future__ import annotations
+
+import click
+
+BUG, USAGE, INPUT, OUTPUT, INTERRUPTED, TERMINATED = 1, 2, 3, 4, 130, 143
+
+
+def one_line(text: object, limit: int = 400) -> str:
+    """The text on one line, without control characters, cut at ``limit`` characters."""
+    words = " ".join(str(text).split())
+    clean = "".join(c if c.isprintable() else "?" for c in words)
+    return clean if len(clean) <= limit else clean[: limit - 1] + "…"
+
+
+def quoted(value: object, limit: int = 40) -> str:
+    """A value from a file, safe to print in a message.
+
+    >>> quoted("a" * 50, limit=8)
+    "'aaaaaaa…'"
+    """
+    return f"'{one_line(value, limit)}'"
+
+
+class InputError(click.ClickException):
+    """An input that cannot be used.
+
+    Parameters
+    ----------
+    what : str
+        What is wrong and what to do about it.
+    where : str
+        File, row and column, as far as they are known.
+    """
+
+    exit_code = INPUT
+
+    def __init__(self, what: str, where: str = "") -> None:
+        super().__init__(f"{where}: {what}" if where else what)
+
+
+class OutputError(click.ClickException):
+    """An output that cannot be written."""
+
+    exit_code = OUTPUT

@@ -1,0 +1,131 @@
+"""Files of pairs: two keys and a verdict a line, joined to the points by key.
+
+::
+
+    first,second,verdict
+    bottle-12,bottle-31,similar
+    bottle-12,bottle-7,dissimilar
+
+The header may be missing.  A fourth cell, if there is one, is the weight of the pair.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lptml.cli.delimited import guess_delimiter, split_rows
+from lptml.cli.errors import InputError, quoted
+from lptml.cli.tables import decode, read_bytes
+
+SIMILAR = frozenset({"1", "+1", "1.0", "similar", "same", "yes", "true", "s", "must-link"})
+DISSIMILAR = frozenset(
+    {"-1", "0", "-1.0", "0.0", "dissimilar", "different", "no", "false", "d", "cannot-link"}
+)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs of points.
+
+    Attributes
+    ----------
+    index : ndarray (m, 2)
+        Positions of the two points.
+    y : ndarray (m,) or None
+        +1 similar, -1 dissimilar; None when the file gives no verdicts.
+    weight : ndarray (m,) or None
+    """
+
+    index: np.ndarray[Any, Any]
+    y: np.ndarray[Any, Any] | None
+    weight: np.ndarray[Any, Any] | None
+
+
+def verdict(cell: str) -> int | None:
+    """+1, -1, or None for what is no verdict.
+
+    >>> verdict("Same"), verdict("-1"), verdict("verdict")
+    (1, -1, None)
+    """
+    word = cell.strip().lower()
+    return 1 if word in SIMILAR else -1 if word in DISSIMILAR else None
+
+
+def read_pairs(path: str, keys: list[str], *, key: str | None, need_verdict: bool = True) -> Pairs:
+    """Read a file of pairs and join it to the points.
+
+    Parameters
+    ----------
+    path : str
+    keys : list of str
+        The name of each point.
+    key : str, optional
+        The column the keys came from, for messages; None: they are row numbers.
+    need_verdict : bool
+        Whether a file of two cells a line is an error.
+    """
+    name, data = read_bytes(path)
+    text = decode(name, data, "utf-8")
+    first = text.lstrip().partition("\n")[0]
+    rows = split_rows(name, text, guess_delimiter(first))
+    position = {k: i for i, k in enumerate(keys)}
+    if rows and _is_header(rows[0][1], position):
+        rows = rows[1:]
+    if not rows:
+        raise InputError("holds no pairs; each line is two keys and a verdict: a,b,similar", name)
+    width = len(rows[0][1])
+    if width not in ((3, 4) if need_verdict else (2, 3, 4)):
+        raise InputError(
+            f"{width} cells; each line is two keys and a verdict, and if you like a weight: a,b,similar,1.0",
+            f"{name}, line {rows[0][0]}",
+        )
+    index = np.empty((len(rows), 2), dtype=np.int64)  # (m, 2)
+    y = np.empty(len(rows), dtype=np.int64) if width > 2 else None
+    weight = np.empty(len(rows)) if width > 3 else None
+    for i, (line, row) in enumerate(rows):
+        where = f"{name}, line {line}"
+        if len(row) != width:
+            raise InputError(f"{len(row)} cells where the first pair has {width}; mend the line", where)
+        for side in (0, 1):
+            index[i, side] = _find(row[side].strip(), position, key, where)
+        if index[i, 0] == index[i, 1]:
+            raise InputError(f"pairs {quoted(row[0])} with itself; remove the line", where)
+        if y is not None:
+            v = verdict(row[2])
+            if v is None:
+                raise InputError(
+                    f"{quoted(row[2])} is no verdict; write similar or dissimilar (or 1 and -1)", where
+                )
+            y[i] = v
+        if weight is not None:
+            weight[i] = _weight(row[3], where)
+    return Pairs(index, y, weight)
+
+
+def _is_header(row: list[str], position: dict[str, int]) -> bool:
+    """A first line that names neither two points nor a verdict is a header."""
+    if len(row) > 2:
+        return verdict(row[2]) is None and not all(c.strip() in position for c in row[:2])
+    return not any(c.strip() in position for c in row[:2])
+
+
+def _find(cell: str, position: dict[str, int], key: str | None, where: str) -> int:
+    found = position.get(cell)
+    if found is None:
+        source = f"column {quoted(key)} of the data" if key else f"the row numbers 1 to {len(position)}"
+        hint = "check the key" if key else "check it, or name the column of keys with --key"
+        raise InputError(f"the key {quoted(cell)} is not among {source}; {hint}", where)
+    return found
+
+
+def _weight(cell: str, where: str) -> float:
+    try:
+        value = float(cell)
+    except ValueError:
+        value = np.nan
+    if not (np.isfinite(value) and value > 0):
+        raise InputError(f"{quoted(cell)} is no weight; write a number above 0", where)
+    return value

@@ -1,0 +1,297 @@
+"""From a table of cells to points: which columns are features, and what to do with text and missing values.
+
+Nothing is guessed silently.  A text column or a missing value is refused with the option that handles it;
+what an option did (categories, fill values) is kept in a :class:`Preparation`, stored with the model, and
+repeated exactly when the model meets new data.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lptml.cli.errors import InputError, quoted
+from lptml.cli.tables import Column, Table
+
+IMPUTE = ("median", "mean", "zero", "drop")
+MAX_CATEGORIES = 64  # more values than this is an identifier, not a category
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What turns a table into features, learned once and stored with the model.
+
+    Attributes
+    ----------
+    features : tuple of str
+        The columns read, in order.
+    categories : dict
+        For each one-hot column, its categories in order.
+    fill : dict
+        For each column, the value that stands for a missing one.
+    """
+
+    features: tuple[str, ...]
+    categories: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    fill: dict[str, float | str] = field(default_factory=dict)
+
+    @property
+    def feature_names(self) -> list[str]:
+        """The names of the features of the metric: a one-hot column gives ``column=category``."""
+        names: list[str] = []
+        for f in self.features:
+            names += [f"{f}={c}" for c in self.categories[f]] if f in self.categories else [f]
+        return names
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "features": list(self.features),
+            "categories": {k: list(v) for k, v in self.categories.items()},
+            "fill": dict(self.fill),
+        }
+
+    @classmethod
+    def from_json(cls, stored: Any) -> Preparation:
+        """Rebuild from :meth:`to_json`; anything else is a ValueError."""
+        try:
+            features = tuple(str(f) for f in stored["features"])
+            categories = {str(k): tuple(str(c) for c in v) for k, v in stored["categories"].items()}
+            fill = {str(k): v if isinstance(v, str) else float(v) for k, v in stored["fill"].items()}
+        except (TypeError, KeyError, AttributeError, ValueError) as problem:
+            raise ValueError(f"the stored preparation is malformed ({problem})") from None
+        return cls(features, categories, fill)
+
+    def apply(self, table: Table) -> np.ndarray[Any, Any]:
+        """The features of a table, (n, d); a column, category or value that fit did not know is an error."""
+        blocks: list[np.ndarray[Any, Any]] = []
+        for name in self.features:
+            column = table.column(name, "a feature of the model")
+            if name in self.categories:
+                blocks.append(self._one_hot(table, column))
+            else:
+                blocks.append(self._numeric(table, column)[:, None])
+        return np.ascontiguousarray(np.hstack(blocks), dtype=np.float64)
+
+    def _numeric(self, table: Table, column: Column) -> np.ndarray[Any, Any]:
+        x, bad = column.numbers()  # (n,)
+        if bad:
+            _refuse_text(table, column, bad)
+        gone = np.isnan(x)
+        if gone.any():
+            if column.name not in self.fill:
+                _refuse_missing(table, column, gone)
+            x = np.where(gone, self.fill[column.name], x).astype(np.float64)
+        infinite = np.flatnonzero(~np.isfinite(x))
+        if infinite.size:
+            raise InputError(
+                "the value is infinite; correct it, or leave the column out with --drop",
+                table.place(int(infinite[0]), column.name),
+            )
+        return x
+
+    def _one_hot(self, table: Table, column: Column) -> np.ndarray[Any, Any]:
+        codes = {c: j for j, c in enumerate(self.categories[column.name])}
+        out = np.zeros((table.n_rows, len(codes)))  # (n, categories)
+        for i, cell in enumerate(column.text()):
+            value = self.fill.get(column.name) if cell is None else cell
+            if value is None:
+                _refuse_missing(table, column, np.array([c is None for c in column.text()]))
+            j = codes.get(str(value))
+            if j is None:
+                raise InputError(
+                    f"the category {quoted(value)} is new to the model; correct it, or fit again with it",
+                    table.place(i, column.name),
+                )
+            out[i, j] = 1.0
+        return out
+
+
+@dataclass(frozen=True)
+class Points:
+    """Points with their names and, where there are any, labels."""
+
+    X: np.ndarray[Any, Any]  # (n, d)
+    y: np.ndarray[Any, Any] | None  # (n,) text
+    names: list[str]
+    table: Table
+    preparation: Preparation
+
+    @property
+    def feature_names(self) -> list[str]:
+        return self.preparation.feature_names
+
+
+def prepare(
+    table: Table,
+    *,
+    label: str | None = None,
+    key: str | None = None,
+    features: tuple[str, ...] = (),
+    drop: tuple[str, ...] = (),
+    one_hot: bool = False,
+    impute: str | None = None,
+    drop_unlabelled: bool = False,
+) -> Points:
+    """Points to learn from.
+
+    Parameters
+    ----------
+    table : Table
+    label : str, optional
+        The column of labels.
+    key : str, optional
+        The column that names the rows; else they are named by their number.
+    features, drop : tuple of str
+        The columns to use (default: all but label and key), and those to leave out.
+    one_hot : bool
+        Turn text columns into 0/1 features; otherwise they are refused.
+    impute : {"median", "mean", "zero", "drop"}, optional
+        What stands for a missing value ("drop": leave its row out); otherwise they are refused.
+    drop_unlabelled : bool
+        Leave out rows without a label; otherwise they are refused.
+    """
+    label = label or table.roles.get("label")
+    for name in drop:
+        table.column(name, "--drop")
+    if features:
+        chosen = [table.column(f, "--features").name for f in features]
+    else:
+        chosen = [n for n in table.names if n != label and n != key and n not in drop]
+    if label in chosen:
+        raise InputError(f"column {quoted(label)} is both the --label and a feature", table.source)
+    if not chosen:
+        raise InputError("no column is left for the features", table.source)
+    y: list[str | None] | None = None
+    if label is not None:
+        y = table.column(label, "--label").text()
+        kept = [i for i, v in enumerate(y) if v is not None]
+        if len(kept) < len(y):
+            if not drop_unlabelled:
+                first = next(i for i, v in enumerate(y) if v is None)
+                raise InputError(
+                    f"no label ({len(y) - len(kept)} rows have none); fill it in, or pass --drop-unlabelled",
+                    table.place(first, label),
+                )
+            table, y = table.rows(np.array(kept, dtype=np.int64)), [y[i] for i in kept]
+    if impute == "drop":
+        table, y = _drop_incomplete(table, chosen, y)
+    names = row_names(table, key)
+    preparation = _learn(table, chosen, one_hot, impute)
+    X = preparation.apply(table)
+    labels = None if y is None else np.array([str(v) for v in y])
+    if labels is not None:
+        _check_labels(table, str(label), labels)
+    return Points(X, labels, names, table, preparation)
+
+
+def row_names(table: Table, key: str | None) -> list[str]:
+    """The names of the rows: the key column, which must be complete and without repeats, or 1, 2, 3, ..."""
+    if key is None:
+        return [str(i + 1) for i in range(table.n_rows)]
+    cells = table.column(key, "--key").text()
+    seen: dict[str, int] = {}
+    for i, cell in enumerate(cells):
+        if cell is None:
+            raise InputError("the key is empty; every row needs one", table.place(i, key))
+        if cell in seen:
+            raise InputError(
+                f"the key {quoted(cell)} is already in {table.unit} {table.lines[seen[cell]]}; change one",
+                table.place(i, key),
+            )
+        seen[cell] = i
+    return list(seen)
+
+
+def _learn(table: Table, chosen: list[str], one_hot: bool, impute: str | None) -> Preparation:
+    categories: dict[str, tuple[str, ...]] = {}
+    fill: dict[str, float | str] = {}
+    for name in chosen:
+        column = table.column(name, "--features")
+        x, bad = column.numbers()  # (n,)
+        if bad:
+            if not one_hot:
+                _refuse_text(table, column, bad)
+            counts = Counter(c for c in column.text() if c is not None)
+            if len(counts) > MAX_CATEGORIES:
+                raise InputError(
+                    f"{len(counts)} different texts are too many for --one-hot (at most {MAX_CATEGORIES}); "
+                    f"leave the column out with --drop {quoted(name)}, or name the rows with --key",
+                    f"{table.source}, column {quoted(name)}",
+                )
+            categories[name] = tuple(sorted(counts))
+            if impute in ("median", "mean", "zero"):
+                fill[name] = min(counts, key=lambda c: (-counts[c], c))
+            continue
+        known = x[np.isfinite(x)]
+        if known.size == 0:
+            raise InputError(
+                f"the column holds no number at all; leave it out with --drop {quoted(name)}",
+                f"{table.source}, column {quoted(name)}",
+            )
+        if impute == "median":
+            fill[name] = float(np.median(known))
+        elif impute == "mean":
+            fill[name] = float(np.mean(known))
+        elif impute == "zero":
+            fill[name] = 0.0
+    return Preparation(tuple(chosen), categories, fill)
+
+
+def _drop_incomplete(
+    table: Table, chosen: list[str], y: list[str | None] | None
+) -> tuple[Table, list[str | None] | None]:
+    whole = np.ones(table.n_rows, dtype=bool)  # (n,)
+    for name in chosen:
+        column = table.column(name, "--features")
+        x, bad = column.numbers()
+        gone = np.isnan(x)
+        gone[bad] = False
+        whole &= ~gone
+    keep = np.flatnonzero(whole)
+    if keep.size == 0:
+        raise InputError(
+            "every row has a missing value, so --impute drop leaves none; use --impute median", table.source
+        )
+    return table.rows(keep), None if y is None else [y[i] for i in keep]
+
+
+def _check_labels(table: Table, label: str, y: np.ndarray[Any, Any]) -> None:
+    classes, counts = np.unique(y, return_counts=True)
+    where = f"{table.source}, column {quoted(label)}"
+    if classes.size < 2:
+        raise InputError(f"every label is {quoted(classes[0])}; a metric needs at least two classes", where)
+    if counts.max() < 2:
+        raise InputError(
+            f"all {y.size} labels differ; a label must group the rows (is this an identifier?)", where
+        )
+    if classes.size > 50 and classes.size > y.size / 2:
+        raise InputError(
+            f"{classes.size} classes in {y.size} rows; bin the numbers into a few groups first", where
+        )
+
+
+def _refuse_text(table: Table, column: Column, bad: list[int]) -> None:
+    cell = column.text()[bad[0]]
+    where = table.place(bad[0], column.name)
+    if len(bad) * 2 < table.n_rows:
+        what = (
+            f"{quoted(cell)} is no number ({len(bad)} such cells); correct it, call it missing with --na "
+            "or pass --one-hot to treat the column as categories"
+        )
+    else:
+        what = (
+            f"{quoted(cell)} is text; turn the column into 0/1 features with --one-hot, "
+            f"or leave it out with --drop {quoted(column.name)}"
+        )
+    raise InputError(what, where)
+
+
+def _refuse_missing(table: Table, column: Column, gone: np.ndarray[Any, Any]) -> None:
+    first = int(np.flatnonzero(gone)[0])
+    raise InputError(
+        f"the value is missing ({int(gone.sum())} in this column); fill it in, or fit with --impute median",
+        table.place(first, column.name),
+    )
