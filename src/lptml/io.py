@@ -1,0 +1,439 @@
+"""Model files: one .npz holding a JSON header and plain arrays. Nothing in a file is ever executed.
+
+A file is an uncompressed zip archive, ``header.json`` first, then one ``.npy`` member for each array, written
+to a temporary file and renamed, so that a crash never leaves half a model. The header has the format's name
+and version, the estimator's class, its constructor parameters and its fitted attributes; arrays are referred
+to by member name. The same model gives the same bytes.
+
+:func:`load` trusts nothing:
+
+- members are stored, not compressed, and together no larger than the file: a file cannot expand,
+- array headers are read by NumPy's literal parser, types are numbers, booleans or fixed-width text, and the
+  shape must account for the member's bytes exactly before an array is made: a file's word allocates nothing,
+- classes come from a fixed list, parameters must be the class's own and in their domains, fitted attributes
+  must have the names of fitted attributes, and the metric must be finite and of the right shape,
+- names are never used as paths, and where a fit writes its checkpoints is never read from a file.
+
+Whatever else is found raises :class:`ModelFileError`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import io
+import json
+import math
+import os
+import re
+import stat
+import struct
+import tempfile
+import warnings
+import zipfile
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lptml._version import __version__
+
+__all__ = ["FORMAT", "SCHEMA_VERSION", "ModelFileError", "load", "save"]
+
+FORMAT = "lptml-model"
+SCHEMA_VERSION = 1
+
+#: Estimators that can be in a file, and where they live.
+HOMES = {
+    "LPTML": "lptml.estimators",
+    "LPTML_Supervised": "lptml.estimators",
+    "LPTML_Triplets": "lptml.estimators",
+    "LPTML_Quadruplets": "lptml.estimators",
+    "LabelCleaner": "lptml.estimators.robust",
+    "RobustKNeighborsClassifier": "lptml.estimators.robust",
+    "ITML": "lptml.baselines",
+    "ITML_Supervised": "lptml.baselines",
+    "LFDA": "lptml.baselines",
+    "LMNN": "lptml.baselines",
+    "MCML": "lptml.baselines",
+    "MMC": "lptml.baselines",
+    "MMC_Supervised": "lptml.baselines",
+    "RCA": "lptml.baselines",
+    "RCA_Supervised": "lptml.baselines",
+}
+
+#: Parameters that may be objects of a process: left out, with a warning, where they are not plain data.
+TRANSIENT = {"engine", "preprocessor", "random_state"}
+#: Parameters that are never in a file: they say what a fit does to its surroundings.
+NEVER_SAVED = {"callback", "checkpoint"}
+
+MAX_MEMBERS = 1000
+MAX_HEADER_BYTES = 1 << 26
+MAX_DEPTH = 20
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+_MEMBER_NAME = re.compile(r"a[0-9]{1,4}\.npy")
+_ATTRIBUTE_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*_")
+_TAG = "$"
+
+
+class ModelFileError(ValueError):
+    """A file that is not a model, is damaged, or asks for something that a model has no use for."""
+
+
+def save(estimator: Any, path: str | os.PathLike[str]) -> Path:
+    """Write a fitted estimator to a file.
+
+    Parameters
+    ----------
+    estimator : fitted estimator of this package
+    path : path
+        Where to write; ``.npz`` is the usual ending. An existing file is replaced at once or not at all.
+
+    Returns
+    -------
+    Path
+        The file written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from lptml import LPTML, load, save
+    >>> pairs = np.array([[[0.0, 0.0], [3.0, 0.0]], [[0.0, 0.0], [0.0, 1.0]]])
+    >>> model = LPTML(max_trials=3, random_state=0).fit(pairs, [1, -1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     again = load(save(model, folder + "/model.npz"))
+    >>> bool((again.components_ == model.components_).all())
+    True
+    """
+    writer = _Writer()
+    header = {
+        "format": FORMAT,
+        "version": SCHEMA_VERSION,
+        "written_by": f"lptml {__version__}",
+        "model": writer.estimator(estimator),
+    }
+    if writer.omitted:
+        warnings.warn(
+            f"not saved, because they belong to this process: {', '.join(sorted(writer.omitted))}; "
+            "after loading they have their default values",
+            UserWarning,
+            stacklevel=2,
+        )
+    members = {"header.json": json.dumps(header, indent=1, allow_nan=False).encode()}
+    members |= {name: _npy(array) for name, array in writer.arrays.items()}
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, content in members.items():
+            archive.writestr(zipfile.ZipInfo(name, _EPOCH), content)
+    target = Path(path)
+    _write_at_once(target, buffer.getvalue())
+    return target
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read an estimator that :func:`save` wrote.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    estimator
+        Fitted, of the class that was saved.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is anything but a sound model of a known version (a ValueError).
+    FileNotFoundError
+        If there is no such file.
+    """
+    arrays, header = _read(Path(path))
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise ModelFileError(f"{path} is not a model file: its header does not say {FORMAT!r}")
+    if header.get("version") != SCHEMA_VERSION:
+        raise ModelFileError(
+            f"{path} has schema version {header.get('version')!r}, "
+            f"this release of lptml ({__version__}) reads version {SCHEMA_VERSION}"
+        )
+    if set(header) != {"format", "version", "written_by", "model"}:
+        raise ModelFileError(f"{path} has unknown entries in its header: {sorted(set(header))}")
+    reader = _Reader(arrays)
+    estimator = reader.estimator(header["model"], 0)
+    if reader.arrays:
+        raise ModelFileError(f"{path} holds arrays that nothing refers to: {sorted(reader.arrays)}")
+    return estimator
+
+
+def _write_at_once(target: Path, content: bytes) -> None:
+    """Write to a temporary file beside the target, flush it to the disk, and rename it."""
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        if hasattr(os, "umask"):  # mkstemp made the file private; give it the rights of an ordinary one
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(temporary, 0o666 & ~mask)
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _npy(array: NDArray[Any]) -> bytes:
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, array, version=(1, 0), allow_pickle=False)
+    return buffer.getvalue()
+
+
+@dataclass
+class _Writer:
+    """Turns an estimator into JSON data and named arrays."""
+
+    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+    omitted: set[str] = field(default_factory=set)
+
+    def estimator(self, estimator: Any) -> dict[str, Any]:
+        name = type(estimator).__name__
+        if name not in HOMES or type(estimator) is not getattr(import_module(HOMES[name]), name):
+            raise ValueError(f"only estimators of lptml can be saved, got {type(estimator).__qualname__}")
+        fitted = {key: value for key, value in vars(estimator).items() if _ATTRIBUTE_NAME.fullmatch(key)}
+        fitted.pop("preprocessor_", None)  # made anew from the parameter
+        if not fitted:
+            raise ValueError(f"this {name} is not fitted: there is nothing to save")
+        params = {}
+        for key, value in sorted(estimator.get_params(deep=False).items()):
+            if key in NEVER_SAVED:
+                if value is not None:
+                    self.omitted.add(key)
+                continue
+            try:
+                params[key] = self.value(value, key)
+            except ValueError:
+                if key not in TRANSIENT:
+                    raise
+                self.omitted.add(key)
+        state = {key: self.value(value, key) for key, value in sorted(fitted.items())}
+        return {"class": name, "params": params, "fitted": state}
+
+    def value(self, value: Any, name: str) -> Any:
+        match value:
+            case None | bool() | int() | str():
+                return value
+            case float():
+                return value if math.isfinite(value) else {_TAG: "float", "value": repr(value)}
+            case np.generic():
+                return self.value(value.item(), name)
+            case np.ndarray():
+                return self.array(value, name)
+            case list():
+                return [self.value(item, name) for item in value]
+            case tuple():
+                return {_TAG: "tuple", "value": [self.value(item, name) for item in value]}
+            case dict():
+                items = [[self.value(key, name), self.value(item, name)] for key, item in value.items()]
+                return {_TAG: "dict", "value": items}
+        if type(value).__name__ in HOMES:
+            return {_TAG: "estimator", "value": self.estimator(value)}
+        if hasattr(value, "__array__"):
+            return self.array(np.asarray(value), name)
+        raise ValueError(f"{name} cannot be saved: it is a {type(value).__qualname__}, not plain data")
+
+    def array(self, array: NDArray[Any], name: str) -> dict[str, Any]:
+        if array.dtype.kind == "O" and array.ndim == 1:
+            return {_TAG: "objects", "value": [self.value(item, name) for item in array]}
+        if array.dtype.kind not in "biufU":
+            raise ValueError(f"{name} cannot be saved: it is an array of {array.dtype}")
+        member = f"a{len(self.arrays)}.npy"
+        self.arrays[member] = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+        return {_TAG: "array", "value": member}
+
+
+def _read(path: Path) -> tuple[dict[str, NDArray[Any]], Any]:
+    """Return the arrays and the header of a file, both checked for form but not yet for meaning."""
+    try:
+        with open(path, "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise ModelFileError(f"{path} is not a regular file")
+            with zipfile.ZipFile(file) as archive:
+                members = _members(archive, status.st_size, path)
+                header = _parse_header(archive.read(members.pop("header.json")), path)
+                arrays = {name: _parse_array(archive.read(info), name) for name, info in members.items()}
+                return arrays, header
+    except ModelFileError:
+        raise
+    except IsADirectoryError as error:
+        raise ModelFileError(f"{path} is a directory, not a model file") from error
+    except OSError:
+        raise
+    except (
+        zipfile.BadZipFile,
+        zipfile.LargeZipFile,
+        EOFError,
+        RuntimeError,  # encryption, and NotImplementedError for other features of archives
+        ValueError,  # bad text, bad JSON, bad array headers
+        OverflowError,
+        struct.error,
+    ) as error:
+        raise ModelFileError(f"{path} is not a sound model file: {error}") from error
+
+
+def _members(archive: zipfile.ZipFile, size: int, path: Path) -> dict[str, zipfile.ZipInfo]:
+    """Return the members by name, once their sizes and names are known to be harmless."""
+    infos = archive.infolist()
+    if len(infos) > MAX_MEMBERS:
+        raise ModelFileError(f"{path} has {len(infos)} members, more than the {MAX_MEMBERS} of any model")
+    members: dict[str, zipfile.ZipInfo] = {}
+    for info in infos:
+        name = info.filename
+        if name != "header.json" and not _MEMBER_NAME.fullmatch(name):
+            raise ModelFileError(f"{path} has a member named {name!r}, which no model has")
+        if name in members:
+            raise ModelFileError(f"{path} has two members named {name!r}")
+        if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
+            raise ModelFileError(f"{path} has a compressed member {name!r}: models are stored uncompressed")
+        if info.flag_bits & 0x1:
+            raise ModelFileError(f"{path} has an encrypted member {name!r}")
+        members[name] = info
+    if "header.json" not in members:
+        raise ModelFileError(f"{path} is not a model file: it has no header.json")
+    if sum(info.file_size for info in infos) > size:
+        raise ModelFileError(f"{path} declares more data than it has: its members overlap or are cut off")
+    if members["header.json"].file_size > MAX_HEADER_BYTES:
+        raise ModelFileError(f"{path} has a header of more than {MAX_HEADER_BYTES} bytes")
+    return members
+
+
+def _parse_header(content: bytes, path: Path) -> Any:
+    def refuse(constant: str) -> Any:
+        raise ModelFileError(f"{path} has {constant} in its header")
+
+    try:
+        return json.loads(content.decode("utf-8"), parse_constant=refuse)
+    except RecursionError as error:
+        raise ModelFileError(f"{path} has a header that is nested too deeply") from error
+
+
+def _parse_array(content: bytes, name: str) -> NDArray[Any]:
+    """Return the array of a .npy member without ever trusting its header about sizes or types."""
+    buffer = io.BytesIO(content)
+    version = np.lib.format.read_magic(buffer)
+    if version != (1, 0):
+        raise ModelFileError(f"{name} has npy version {version}, expected (1, 0)")
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(buffer)
+    if dtype.hasobject or dtype.kind not in "biufU":
+        raise ModelFileError(f"{name} holds {dtype}: objects and pickles are refused")
+    if fortran and len(shape) > 1:
+        raise ModelFileError(f"{name} is in Fortran order, which no model is")
+    if any(extent < 0 for extent in shape):
+        raise ModelFileError(f"{name} has a negative extent in its shape {shape}")
+    start = buffer.tell()
+    if math.prod(shape) * dtype.itemsize != len(content) - start:
+        raise ModelFileError(f"{name} declares shape {shape} of {dtype}, which its data does not have")
+    if dtype.itemsize == 0:
+        raise ModelFileError(f"{name} has items of no size")
+    array = np.frombuffer(content, dtype=dtype, offset=start).reshape(shape)
+    return array.astype(dtype.newbyteorder("="), copy=True)
+
+
+@dataclass
+class _Reader:
+    """Turns JSON data and named arrays back into an estimator; each array may be referred to once."""
+
+    arrays: dict[str, NDArray[Any]]
+
+    def estimator(self, data: Any, depth: int) -> Any:
+        if not isinstance(data, dict) or set(data) != {"class", "params", "fitted"}:
+            raise ModelFileError(
+                "the model in the header must have class, params and fitted, and nothing else"
+            )
+        name, params, fitted = data["class"], data["params"], data["fitted"]
+        if not isinstance(name, str) or name not in HOMES:
+            raise ModelFileError(f"unknown class {name!r}: this release of lptml cannot load it")
+        if not isinstance(params, dict) or not isinstance(fitted, dict):
+            raise ModelFileError("params and fitted must be objects")
+        cls = getattr(import_module(HOMES[name]), name)
+        known = set(inspect.signature(cls).parameters) - NEVER_SAVED
+        if not set(params) <= known:
+            raise ModelFileError(f"{name} in a file has no parameters {sorted(set(params) - known)}")
+        estimator = cls(**{key: self.value(value, depth + 1) for key, value in params.items()})
+        try:
+            estimator._validate_params()
+        except ValueError as error:
+            raise ModelFileError(f"a parameter is out of its domain: {error}") from error
+        for key, value in fitted.items():
+            if not _ATTRIBUTE_NAME.fullmatch(key) or key == "preprocessor_" or hasattr(cls, key):
+                raise ModelFileError(f"{key!r} is not the name of a fitted attribute of {name}")
+            setattr(estimator, key, self.value(value, depth + 1))
+        _check_fitted(estimator, name)
+        return estimator
+
+    def value(self, data: Any, depth: int) -> Any:
+        if depth > MAX_DEPTH:
+            raise ModelFileError("the header is nested too deeply")
+        if data is None or isinstance(data, bool | int | str | float):
+            return data
+        if isinstance(data, list):
+            return [self.value(item, depth + 1) for item in data]
+        if not isinstance(data, dict) or set(data) != {_TAG, "value"}:
+            raise ModelFileError("the header holds an object of unknown form")
+        tag, content = data[_TAG], data["value"]
+        if tag == "array" and isinstance(content, str) and content in self.arrays:
+            return self.arrays.pop(content)
+        if tag == "float" and content in ("inf", "-inf", "nan"):
+            return float(content)
+        if tag == "estimator":
+            return self.estimator(content, depth + 1)
+        if tag in ("tuple", "dict", "objects") and isinstance(content, list):
+            return self._container(tag, [self.value(item, depth + 1) for item in content])
+        raise ModelFileError(f"the header holds a value of unknown form, {tag!r}")
+
+    @staticmethod
+    def _container(tag: str, items: list[Any]) -> Any:
+        if tag == "tuple":
+            return tuple(items)
+        if tag == "objects":
+            objects = np.empty(len(items), dtype=object)
+            objects[:] = items
+            return objects
+        keys = [item[0] for item in items if isinstance(item, list) and len(item) == 2]
+        if len(keys) != len(items) or not all(isinstance(key, str | int | float) for key in keys):
+            raise ModelFileError("the header holds a dict of unknown form")
+        return dict(items)
+
+
+def _check_fitted(estimator: Any, name: str) -> None:
+    """Refuse a metric or a threshold that could not have come from a fit."""
+    from lptml.estimators._inputs import check_preprocessor
+
+    state = vars(estimator)
+    if "components_" in state:
+        L, d = state["components_"], state.get("n_features_in_")
+        if not isinstance(L, np.ndarray) or L.dtype != np.float64 or L.ndim != 2 or 0 in L.shape:
+            raise ModelFileError(f"components_ of {name} must be a matrix of float64")
+        if isinstance(d, bool) or not isinstance(d, int) or L.shape[1] != d:
+            raise ModelFileError(f"components_ has shape {L.shape}, which n_features_in_ = {d!r} contradicts")
+        if not np.isfinite(L).all():
+            raise ModelFileError("components_ holds NaN or infinity")
+        names = state.get("feature_names_in_")
+        if names is not None and np.shape(names) != (d,):
+            raise ModelFileError(f"feature_names_in_ must have {d} names")
+    if "threshold_" in state and (
+        not isinstance(state["threshold_"], float) or math.isnan(state["threshold_"])
+    ):
+        raise ModelFileError("threshold_ must be a number")
+    if "preprocessor" in state:
+        try:
+            estimator.preprocessor_ = check_preprocessor(estimator.preprocessor)
+        except ValueError as error:
+            raise ModelFileError(f"the preprocessor is not an array of points: {error}") from error
