@@ -9,8 +9,9 @@ called, so a user may overwrite it. To make a learner, derive from one of
 - :class:`TripletsMixin`, from triplets (a, b, c): a is closer to b than to c,
 - :class:`QuadrupletsMixin`, from quadruplets (a, b, c, d): a is closer to b than c is to d,
 
-and from ``BaseEstimator`` (to the right), take ``preprocessor=None`` in the constructor, and let ``fit`` call
-``_start_...`` for validated arrays, set ``components_`` and return self.
+and from ``BaseEstimator`` (to the right), take ``preprocessor=None`` in the constructor, and let ``fit`` (its
+first parameter is X, pairs, triplets or quadruplets) call ``_start_...`` for validated arrays, set
+``components_`` and return self.
 """
 
 from __future__ import annotations
