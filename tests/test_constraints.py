@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lptml.constraints import TOLERANCE, ConstraintSet, exact_sum_grid, factor
+from lptml.constraints import TOLERANCE, ConstraintSet, factor
 from lptml.scaling import feature_scale, scale_metric, unscale_metric
+from lptml.validation import exact_sum_grid
 
 
 def random_set(rng, n=40, d=3, kind="pairs"):

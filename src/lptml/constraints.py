@@ -27,11 +27,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lptml.validation import Floats as Floats
+from lptml.validation import Ints as Ints
+from lptml.validation import (
+    check_bounds,
+    check_points,
+    check_tuples,
+    check_verdicts,
+    check_weight,
+)
+
 if TYPE_CHECKING:
     from lptml.labels import LabelledPairs
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: A constraint counts as violated when it fails by more than this, relative to its bound. Solvers work to
 #: about 1e-9, so a constraint that a metric was made to meet with equality is never taken for violated.
@@ -155,7 +162,7 @@ class ConstraintSet:
         cls, pairs: ArrayLike, y: ArrayLike, *, bounds: tuple[float, float], weight: ArrayLike | None = None
     ) -> ConstraintSet:
         """Pairs of points, shape (n, 2, d); the other parameters are those of ``from_differences``."""
-        pairs = _check_tuples(pairs, "pairs", 2)
+        pairs = check_tuples(pairs, "pairs", 2)
         return cls.from_differences(pairs[:, 0] - pairs[:, 1], y, bounds=bounds, weight=weight)
 
     @classmethod
@@ -163,7 +170,7 @@ class ConstraintSet:
         cls, triplets: ArrayLike, *, margin: float = 1.0, weight: ArrayLike | None = None
     ) -> ConstraintSet:
         """Triplets (x, y, z), shape (n, 3, d): x is closer to y than to z, by ``margin``, squared."""
-        triplets = _check_tuples(triplets, "triplets", 3)
+        triplets = check_tuples(triplets, "triplets", 3)
         x, y, z = triplets.transpose(1, 0, 2)
         return cls._comparisons(near=x - y, far=x - z, margin=margin, weight=weight)
 
@@ -172,7 +179,7 @@ class ConstraintSet:
         cls, quadruplets: ArrayLike, *, margin: float = 1.0, weight: ArrayLike | None = None
     ) -> ConstraintSet:
         """Quadruplets (a, b, c, d), shape (n, 4, d): a and b are closer than c and d, by ``margin``."""
-        quadruplets = _check_tuples(quadruplets, "quadruplets", 4)
+        quadruplets = check_tuples(quadruplets, "quadruplets", 4)
         a, b, c, d = quadruplets.transpose(1, 0, 2)
         return cls._comparisons(near=a - b, far=c - d, margin=margin, weight=weight)
 
@@ -411,73 +418,3 @@ def is_violated(values: Floats, sign: NDArray[np.int8], bound: Floats) -> NDArra
     """Which constraints fail, given their values <C, A>."""
     # s (q - b) > tol b; s q > (s + tol) b is the same with one temporary less.
     return sign * values > (sign + TOLERANCE) * bound
-
-
-def check_points(X: ArrayLike, name: str, *, ndim: int) -> Floats:
-    """X as a C-contiguous float64 array of finite numbers with at least one feature."""
-    array = np.asarray(X)
-    if array.dtype == object or array.dtype.kind not in "fiub":
-        try:
-            array = array.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{name} must hold real numbers: {error}") from None
-    array = np.ascontiguousarray(array, dtype=np.float64)
-    if array.ndim != ndim:
-        raise ValueError(f"{name} must have {ndim} dimensions, got an array of shape {array.shape}")
-    if array.shape[-1] == 0:
-        raise ValueError(f"{name} has no features: shape {array.shape}")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} contains NaN or infinity")
-    return array
-
-
-def check_verdicts(y: ArrayLike, n: int) -> Floats:
-    """y as an array of n numbers, each +1 or -1."""
-    y = np.asarray(y)
-    if y.shape != (n,):
-        raise ValueError(f"y must have one verdict a constraint: expected shape ({n},), got {y.shape}")
-    if n and not np.isin(y, (-1, 1)).all():
-        wrong = y[~np.isin(y, (-1, 1))][0]
-        raise ValueError(f"y must hold +1 (similar) and -1 (dissimilar) only, found {wrong!r}")
-    return y.astype(np.float64)
-
-
-def check_bounds(bounds: tuple[float, float]) -> tuple[float, float]:
-    """(u, l) as positive finite floats."""
-    try:
-        u, l = (float(bound) for bound in bounds)
-    except (TypeError, ValueError):
-        raise ValueError(f"bounds must be a pair of numbers (u, l), got {bounds!r}") from None
-    if not (0 < u < np.inf and 0 < l < np.inf):
-        raise ValueError(f"bounds (u, l) must be positive and finite, got ({u}, {l})")
-    return u, l
-
-
-def check_weight(weight: ArrayLike | None, n: int, name: str = "weight") -> Floats:
-    """Weights on the exact-sum grid; None means 1 each."""
-    if weight is None:
-        return np.ones(n)
-    array = np.asarray(weight, dtype=np.float64)
-    if array.shape != (n,):
-        raise ValueError(f"{name} must have shape ({n},), got {array.shape}")
-    if not np.isfinite(array).all() or (array < 0).any():
-        raise ValueError(f"{name} must hold finite numbers that are not negative")
-    if n and not array.any():
-        raise ValueError(f"{name} is zero everywhere: nothing would be learned")
-    return exact_sum_grid(array)
-
-
-def exact_sum_grid(weight: Floats) -> Floats:
-    """Weights rounded to multiples of a power of two so coarse that every partial sum is exact in float64."""
-    total = weight.sum()
-    if not total > 0:
-        return weight.copy()
-    grid = 2.0 ** (np.ceil(np.log2(total)) - 50)
-    return np.round(weight / grid) * grid
-
-
-def _check_tuples(tuples: ArrayLike, name: str, size: int) -> Floats:
-    array = check_points(tuples, name, ndim=3)
-    if array.shape[1] != size:
-        raise ValueError(f"{name} must have shape (n, {size}, d), got {array.shape}")
-    return array

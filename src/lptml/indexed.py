@@ -20,13 +20,10 @@ from lptml.constraints import (
     Floats,
     Scaled,
     best_scale_of_values,
-    check_bounds,
-    check_points,
-    check_verdicts,
-    check_weight,
     is_violated,
     psd_factor,
 )
+from lptml.validation import check_bounds, check_points, check_verdicts, check_weight
 
 _ROWS = 1 << 14  # pairs a block
 

@@ -24,11 +24,9 @@ from lptml.constraints import (
     Ints,
     Scaled,
     best_scale_of_values,
-    check_bounds,
-    check_points,
-    check_weight,
     psd_factor,
 )
+from lptml.validation import check_bounds, check_points, check_weight
 
 #: Up to this many pairs the best scale is found by sorting all of them, above it by sorting this many.
 SCALE_PAIRS = 1 << 21
