@@ -5,8 +5,8 @@ distances, not in squared distances:
 
     z_i = sign_i (|G v_i| - sqrt(|G w_i|^2 + b_i)) / T,        cost_T(G) = sum_i weight_i / (1 + exp(-z_i)).
 
-For a pair (w = 0) that is the distance minus u or l. With squared distances instead, the tight bound of a small
-ratio u / l sees a temperature (l / u)^2 times lower than the loose one, and the annealing freezes in a
+For a pair (w = 0) that is the distance minus u or l. With squared distances instead, the tight bound of a
+small ratio u / l sees a temperature (l / u)^2 times lower than the loose one, and the annealing freezes in a
 trivial metric: on Wine with u = 10th and l = 90th percentile that is the difference between .335 and .306.
 """
 
@@ -33,8 +33,8 @@ def smooth_rows(
 ) -> float:
     """The smoothed cost of explicit constraints, and its derivatives.
 
-    ``square`` is |G v|^2 and ``near`` |G w|^2 (empty for pairs). On return ``pull`` holds the derivative of the
-    cost by |G v|^2 and ``push`` that by |G w|^2.
+    ``square`` is |G v|^2 and ``near`` |G w|^2 (empty for pairs). On return ``pull`` holds the
+    derivative of the cost by |G v|^2 and ``push`` that by |G w|^2.
     """
     loss = 0.0
     comparisons = near.shape[0] > 0
@@ -103,3 +103,263 @@ def smooth_gram(
             total[i] += slope
             total[j] += slope
     return loss
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def sweep(
+    value: Floats,
+    slope: Floats,
+    bend: Floats,
+    sign: Floats,
+    limit: Floats,
+    weight: Floats,
+    low: float,
+    high: float,
+    cap: float,
+) -> tuple[float, float, float]:
+    """The best stretch of a curve of metrics, exactly, for low < t < high.
+
+    Constraint i has value_i + t slope_i + t^2 bend_i there (bend = 0 along A + t Delta; not along
+    (G + t H)'(G + t H)), so it flips at one t, or two; sorting these gives the cost everywhere. Returns
+    (cost, left, right): the widest of the cheapest stretches between consecutive flips. Only a stretch that
+    costs less than ``cap`` is of interest: (cap, 0, 0) says that there is none.
+    """
+    n = value.shape[0]
+    at = np.empty(2 * n)
+    gain = np.empty(2 * n)
+    count = 0
+    cost = 0.0
+    least = 0.0  # weight that is violated everywhere between low and high
+    for i in range(n):
+        a, b, c = bend[i], slope[i], value[i] - limit[i]
+        violated = sign[i] * (c + low * (b + low * a)) > 0.0
+        first, second, roots = 0.0, 0.0, 0
+        if a == 0.0:
+            if b != 0.0:
+                first, roots = -c / b, 1
+        else:
+            discriminant = b * b - 4.0 * a * c
+            if discriminant > 0.0:
+                root = np.sqrt(discriminant)
+                z = -0.5 * (b + root) if b > 0.0 else -0.5 * (b - root)
+                first, second, roots = z / a, c / z, 2
+                if first > second:
+                    first, second = second, first
+        moment = weight[i]
+        if violated:
+            cost += weight[i]
+            moment = -weight[i]
+        before = count
+        if roots >= 1 and low < first < high:
+            at[count] = first
+            gain[count] = moment
+            moment = -moment
+            count += 1
+        if roots == 2 and low < second < high:
+            at[count] = second
+            gain[count] = moment
+            count += 1
+        if violated and count == before:
+            least += weight[i]
+    if least >= cap:
+        return cap, 0.0, 0.0
+    order = np.argsort(at[:count])
+    best, left, right = cap, 0.0, 0.0
+    start = low
+    for k in range(count + 1):
+        stop = high if k == count else at[order[k]]
+        if stop > start and (cost < best or (cost == best and best < cap and stop - start > right - left)):
+            best, left, right = cost, start, stop
+        if k < count:
+            start = stop
+            cost += gain[order[k]]
+    return best, left, right
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def inside(left: float, right: float) -> float:
+    """A point between left and right, either of which may be as good as infinite."""
+    if left < -1e100 and right > 1e100:
+        return 0.0
+    if right > 1e100:
+        return left + 1.0 + abs(left)
+    if left < -1e100:
+        return right - 1.0 - abs(right)
+    return 0.5 * (left + right)
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _symmetric_functions(a: Floats) -> tuple[float, float, float]:
+    """Trace, sum of principal 2 x 2 minors and determinant of the metric with coordinates a (d = 2, 3)."""
+    if a.shape[0] == 3:
+        return a[0] + a[2], a[0] * a[2] - a[1] * a[1], 0.0
+    # coordinates (11, 12, 13, 22, 23, 33)
+    m1 = a[3] * a[5] - a[4] * a[4]
+    m2 = a[0] * a[5] - a[2] * a[2]
+    m3 = a[0] * a[3] - a[1] * a[1]
+    det = a[0] * m1 - a[1] * (a[1] * a[5] - a[4] * a[2]) + a[2] * (a[1] * a[4] - a[3] * a[2])
+    return a[0] + a[3] + a[5], m1 + m2 + m3, det
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _psd_stretch(a: Floats, delta: Floats) -> tuple[float, float]:
+    """The t for which a + t delta is positive semidefinite: an interval, empty if left >= right.
+
+    A symmetric matrix is semidefinite when the symmetric functions of its eigenvalues are not negative; along
+    a line they are polynomials of degree 1, 2 and 3, found by interpolation. The roots cut the line into
+    pieces, one run of which is the answer.
+    """
+    e0 = _symmetric_functions(a)
+    ep = _symmetric_functions(a + delta)
+    em = _symmetric_functions(a - delta)
+    ed = _symmetric_functions(delta)
+    roots = np.empty(8)
+    count = 0
+    if ed[0] != 0.0:
+        roots[count] = -e0[0] / ed[0]
+        count += 1
+    b, c = 0.5 * (ep[1] - em[1]), e0[1]
+    count = _quadratic_roots(ed[1], b, c, roots, count)
+    cubic = a.shape[0] == 6
+    c3, c2, c1, c0 = ed[2], 0.5 * (ep[2] + em[2]) - e0[2], 0.5 * (ep[2] - em[2]) - ed[2], e0[2]
+    if cubic:
+        count = _cubic_roots(c3, c2, c1, c0, roots, count)
+    ordered = np.sort(roots[:count])
+    left, right = 1.0, 0.0
+    for k in range(count + 1):
+        start = -1e200 if k == 0 else ordered[k - 1]
+        stop = 1e200 if k == count else ordered[k]
+        if stop <= start:
+            continue
+        t = inside(start, stop)
+        semidefinite = e0[0] + t * ed[0] >= 0.0 and c + t * (b + t * ed[1]) >= 0.0
+        if cubic:
+            semidefinite = semidefinite and c0 + t * (c1 + t * (c2 + t * c3)) >= 0.0
+        if semidefinite:
+            if left > right:
+                left = start
+            right = stop
+    return left, right
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _quadratic_roots(a: float, b: float, c: float, roots: Floats, count: int) -> int:
+    if a == 0.0:
+        if b != 0.0:
+            roots[count] = -c / b
+            count += 1
+        return count
+    discriminant = b * b - 4.0 * a * c
+    if discriminant > 0.0:
+        root = np.sqrt(discriminant)
+        z = -0.5 * (b + root) if b > 0.0 else -0.5 * (b - root)
+        roots[count] = z / a
+        roots[count + 1] = c / z
+        count += 2
+    return count
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _cubic_roots(a: float, b: float, c: float, d: float, roots: Floats, count: int) -> int:
+    """One root by bisection between the bounds of Cauchy, the others from the quotient."""
+    largest = max(abs(b), abs(c), abs(d))
+    if abs(a) <= 1e-12 * largest:
+        return _quadratic_roots(b, c, d, roots, count)
+    high = 1.0 + largest / abs(a)
+    low = -high
+    rising = a > 0.0
+    for _ in range(200):
+        t = 0.5 * (low + high)
+        if t <= low or t >= high:
+            break
+        if (((a * t + b) * t + c) * t + d > 0.0) == rising:
+            high = t
+        else:
+            low = t
+    t = 0.5 * (low + high)
+    roots[count] = t
+    return _quadratic_roots(a, b + a * t, c + (b + a * t) * t, roots, count + 1)
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def enumerate_lines(
+    C: Floats, sign: Floats, bound: Floats, weight: Floats, tolerance: float, cap: float
+) -> Floats:
+    """The cheapest metric on any line where D - 1 constraints are tight, for d = 2 and 3.
+
+    C holds one constraint a row in coordinates of the metric (D = 3 or 6 columns), each of unit length.
+    Returns those coordinates of the metric and the cost after them; the cost is ``cap`` if no line has a
+    cheaper metric.
+    """
+    n, D = C.shape
+    size = D - 1
+    answer = np.zeros(D + 1)
+    answer[D] = cap
+    limit = bound * (1.0 + tolerance * sign)
+    bend = np.zeros(n)
+    chosen = np.arange(size)
+    a, delta = np.empty(D), np.empty(D)
+    while True:
+        if _line(C, bound, chosen, a, delta):
+            low, high = _psd_stretch(a, delta)
+            if low < high:
+                value = C @ a
+                slope = C @ delta
+                for i in chosen:
+                    value[i] = bound[i]
+                    slope[i] = 0.0
+                best, left, right = sweep(value, slope, bend, sign, limit, weight, low, high, answer[D])
+                if best < answer[D]:
+                    point = a + inside(left, right) * delta
+                    cost = 0.0
+                    value = C @ point
+                    for i in range(n):
+                        if sign[i] * (value[i] - limit[i]) > 0.0:
+                            cost += weight[i]
+                    if cost < answer[D]:
+                        answer[:D] = point
+                        answer[D] = cost
+        k = size - 1  # the next combination in lexicographic order
+        while k >= 0 and chosen[k] == n - size + k:
+            k -= 1
+        if k < 0:
+            return answer
+        chosen[k] += 1
+        for m in range(k + 1, size):
+            chosen[m] = chosen[m - 1] + 1
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _line(C: Floats, bound: Floats, chosen: Ints, a: Floats, delta: Floats) -> bool:
+    """A point and the direction of the line where the chosen constraints are tight, by complete pivoting."""
+    size = chosen.shape[0]
+    D = size + 1
+    M = np.empty((size, D + 1))
+    for r in range(size):
+        M[r, :D] = C[chosen[r]]
+        M[r, D] = bound[chosen[r]]
+    column = np.arange(D)
+    for r in range(size):
+        pivot, at_row, at_column = 0.0, r, r
+        for i in range(r, size):
+            for j in range(r, D):
+                if abs(M[i, j]) > pivot:
+                    pivot, at_row, at_column = abs(M[i, j]), i, j
+        if pivot < 1e-10:  # rows have unit length: the chosen constraints are dependent
+            return False
+        for j in range(D + 1):
+            M[r, j], M[at_row, j] = M[at_row, j], M[r, j]
+        for i in range(size):
+            M[i, r], M[i, at_column] = M[i, at_column], M[i, r]
+        column[r], column[at_column] = column[at_column], column[r]
+        for i in range(size):
+            if i != r:
+                f = M[i, r] / M[r, r]
+                for j in range(r, D + 1):
+                    M[i, j] -= f * M[r, j]
+    for r in range(size):
+        a[column[r]] = M[r, D] / M[r, r]
+        delta[column[r]] = -M[r, D - 1] / M[r, r]
+    a[column[D - 1]] = 0.0
+    delta[column[D - 1]] = 1.0
+    return True

@@ -13,6 +13,7 @@ Large sources are followed through minibatches: of rows, or of points with all p
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ import numpy as np
 
 from lptml._refine_kernel import smooth_gram, smooth_rows
 from lptml.constraints import ConstraintSet, Floats, Ints, Source
+from lptml.indexed import IndexedPairs
 from lptml.labels import LabelledPairs
 from lptml.scaling import feature_scale, scale_metric, unscale_metric
 
@@ -37,14 +39,15 @@ _SERIAL = 4e7  # below this many multiplications a step, the threads of BLAS cos
 class Schedule:
     """How an annealing cools; temperatures and step lengths are in units of the largest bound.
 
-    The defaults are the best of a sweep over Wine at u = l and at u = 10th, l = 90th percentile (docs/refinement.md).
+    The defaults are the best of a sweep over Wine at u = l and at u = 10th, l = 90th percentile, as
+    docs/refinement.md tells.
     """
 
     steps: int = 400
     first_temperature: float = 2.0  # hot enough that the starting metric hardly matters
-    final_temperature: float = 0.005
+    final_temperature: float = 0.003
     first_step: float = 0.7  # divided by sqrt(d): a step moves the distances by about this much
-    final_step: float = 0.007
+    final_step: float = 0.003
 
     def __iter__(self) -> Iterator[tuple[float, float]]:
         """(temperature, step length) of every step."""
@@ -74,7 +77,7 @@ def anneal(
     Parameters
     ----------
     source : ConstraintSet, LabelledPairs or another Source
-        The constraints with their weights. Sources of other kinds are sampled once.
+        The constraints with their weights. A source that lies elsewhere (on a cluster) is sampled once.
     start : array of shape (d, d)
         A positive semidefinite matrix; its scale does not matter.
     steps : int
@@ -119,43 +122,71 @@ def anneal(
         raise ValueError(f"rank must lie in 1..{source.d}, got {rank}")
     if steps < 1 or not 0.0 < final_temperature <= first_temperature:
         raise ValueError("steps must be positive and 0 < final_temperature <= first_temperature")
-    schedule = Schedule(steps, first_temperature, final_temperature)
     rng = np.random.default_rng(0) if rng is None else rng
-    return _anneal(source, start, schedule, shrinkage, start if prior is None else prior, rank, rng, batch)
-
-
-def _anneal(
-    source: Source,
-    start: Floats,
-    schedule: Schedule,
-    shrinkage: float,
-    prior: Floats,
-    rank: int | None,
-    rng: np.random.Generator,
-    batch: int | None,
-) -> Floats:
     sample = representative(source, rng)
-    scale = feature_scale(sample)  # (d,)
-    batches = _batches(source, sample, rng, batch)
-    unit = float(np.sqrt(sample.bound.max()))
-    A = rescaled(sample, start)
-    G = _starting_factor(scale_metric(A, scale), rank)  # (k, d), for features divided by scale
-    with single_threaded(batches.work * len(G) < _SERIAL):
-        G = _descend(batches, G, schedule, scale, unit)
-    A = unscale_metric(G.T @ G, scale)
+    A = cool(
+        source,
+        sample,
+        start,
+        Schedule(steps, first_temperature, final_temperature),
+        rank=rank,
+        rng=rng,
+        batch=batch,
+    )
     if shrinkage:
-        A = blend(sample, A, prior, shrinkage)
+        A = blend(sample, A, start if prior is None else prior, shrinkage)
         if rank is not None:
-            A = truncate(A, rank, scale)
+            A = truncate(A, rank, feature_scale(sample))
     return A
 
 
-def _descend(batches: _Batches, G: Floats, schedule: Schedule, scale: Floats, unit: float) -> Floats:
+def cool(
+    source: Source,
+    sample: ConstraintSet,
+    start: Floats,
+    schedule: Schedule,
+    *,
+    rng: np.random.Generator,
+    rank: int | None = None,
+    penalty: Floats | None = None,
+    batch: int | None = None,
+    deadline: float | None = None,
+) -> Floats:
+    """Run one schedule from ``start`` (what ``anneal`` does after its checks, with two options more).
+
+    ``sample`` stands for the source where scales are chosen; ``penalty`` is P of a term <P, A> added to
+    the cost; ``deadline`` is the ``time.monotonic()`` at which to stop where it stands.
+    """
+    scale = feature_scale(sample)  # (d,)
+    batches = _batches(source, sample, rng, batch)
+    unit = float(np.sqrt(sample.bound.max()))
+    A = rescaled(sample, start) if penalty is None else start
+    G = _starting_factor(scale_metric(A, scale), rank)  # (k, d), for features divided by scale
+    with single_threaded(batches.work * len(G) < _SERIAL):
+        G = _descend(batches, G, schedule, scale, unit, penalty, deadline)
+    return unscale_metric(G.T @ G, scale)
+
+
+def _descend(
+    batches: _Batches,
+    G: Floats,
+    schedule: Schedule,
+    scale: Floats,
+    unit: float,
+    penalty: Floats | None,
+    deadline: float | None,
+) -> Floats:
     """Adam over G (Kingma & Ba 2015, Algorithm 1) on the smoothed cost at falling temperature."""
     first, second = np.zeros_like(G), np.zeros_like(G)
     beta1, beta2 = 0.9, 0.99
     for i, (temperature, step) in enumerate(schedule, start=1):
-        gradient = batches.gradient(G / scale, temperature * unit) / scale  # chain rule of the scaling
+        if deadline is not None and time.monotonic() > deadline:
+            break
+        L = G / scale
+        gradient = batches.gradient(L, temperature * unit)
+        if penalty is not None:
+            gradient += (2.0 * batches.share) * (L @ penalty)
+        gradient /= scale  # chain rule of the scaling
         first += (1 - beta1) * (gradient - first)
         second += (1 - beta2) * (gradient * gradient - second)
         size = np.sqrt(second / (1 - beta2**i))
@@ -166,6 +197,7 @@ def _descend(batches: _Batches, G: Floats, schedule: Schedule, scale: Floats, un
 
 class _Batches(Protocol):
     work: float  # multiplications a step and row of G
+    share: float  # of all constraints that a minibatch holds
 
     def gradient(self, G: Floats, temperature: float) -> Floats:
         """The derivative of the smoothed cost of the next minibatch by G."""
@@ -174,19 +206,21 @@ class _Batches(Protocol):
 class _RowBatches:
     """Minibatches of explicit constraints."""
 
-    def __init__(self, constraints: ConstraintSet, rng: np.random.Generator, batch: int) -> None:
-        self._all = constraints
+    def __init__(self, source: ConstraintSet | IndexedPairs, rng: np.random.Generator, batch: int) -> None:
+        self._source = source
         self._rng = rng
         self._batch = batch
-        self.work = 2.0 * min(batch, constraints.n) * constraints.d
-        self._whole = _Rows(constraints) if constraints.n <= batch else None
+        rows = min(batch, source.n)
+        self.work = 2.0 * rows * source.d
+        self.share = rows / source.n
+        self._whole = _Rows(source.take(slice(None))) if source.n <= batch else None
 
     def gradient(self, G: Floats, temperature: float) -> Floats:
         rows = self._whole
         if rows is None:
-            index = self._rng.integers(self._all.n, size=self._batch)
+            index = self._rng.integers(self._source.n, size=self._batch)
             index.sort()
-            rows = _Rows(self._all.take(index))
+            rows = _Rows(self._source.take(index))
         return rows.gradient(G, temperature)
 
 
@@ -226,6 +260,7 @@ class _PointBatches:
         N = len(pairs.X)
         m = min(batch, N)
         self.work = 2.0 * m * (m + pairs.d)
+        self.share = m * (m - 1) / (N * (N - 1))
         self._weight = np.ones(N) if pairs.point_weight is None else pairs.point_weight
         self._kind_weight = np.array([pairs.similar_weight, pairs.dissimilar_weight])
         self._edge = np.array(pairs.bounds)
@@ -253,8 +288,10 @@ class _PointBatches:
 def _batches(source: Source, sample: ConstraintSet, rng: np.random.Generator, batch: int | None) -> _Batches:
     if isinstance(source, LabelledPairs):
         return _PointBatches(source, rng, batch or _POINTS)
-    constraints = source if isinstance(source, ConstraintSet) else sample
-    return _RowBatches(constraints, rng, batch or _ROWS)
+    rows = source if isinstance(source, ConstraintSet | IndexedPairs) else sample
+    batches = _RowBatches(rows, rng, batch or _ROWS)
+    batches.share *= rows.total_weight / source.total_weight
+    return batches
 
 
 def representative(source: Source, rng: np.random.Generator, size: int = SAMPLE) -> ConstraintSet:
@@ -311,4 +348,4 @@ def single_threaded(condition: bool = True) -> Any:
     return _threadpools().limit(limits=1, user_api="blas") if condition else nullcontext()
 
 
-__all__ = ["Schedule", "anneal", "blend", "representative", "rescaled", "single_threaded", "truncate"]
+__all__ = ["Schedule", "anneal", "blend", "cool", "representative", "rescaled", "single_threaded", "truncate"]
