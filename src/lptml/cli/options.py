@@ -117,7 +117,7 @@ def learner(function: F) -> F:
                 "--bounds",
                 metavar="auto|RATIO|U,L|percentile:A:B",
                 callback=parse_bounds,
-                help="Similar pairs within u, others beyond l: by their ratio, themselves, or as percentiles.",
+                help="Similar pairs within u, others beyond l: by their ratio, themselves, or percentiles.",
             ),
             click.option(
                 "--refine/--no-refine",

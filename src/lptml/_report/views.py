@@ -1,0 +1,173 @@
+"""What a report and a plot show of a metric, as plain arrays: one computation, two ways of drawing it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+SAMPLE = 40_000  # pairs whose distances are drawn: a histogram does not change visibly beyond
+
+
+def plane(X: FloatArray) -> FloatArray:
+    """The points in the plane of their two largest principal components, (n, 2).
+
+    A one-dimensional set keeps its only axis and gets zeros for the other.
+    """
+    centred = X - X.mean(axis=0)  # (n, d)
+    _, vectors = np.linalg.eigh(centred.T @ centred)
+    axes = vectors[:, ::-1][:, :2]  # (d, <= 2)
+    axes = axes * np.where(axes.sum(axis=0) < 0, -1.0, 1.0)
+    flat = centred @ axes
+    return flat if flat.shape[1] == 2 else np.column_stack([flat, np.zeros(len(flat))])
+
+
+def turned(after: FloatArray, before: FloatArray) -> FloatArray:
+    """``after`` turned or mirrored to look most like ``before``, which changes no distance."""
+    spread = np.where(before.std(axis=0) > 0, before.std(axis=0), 1.0)
+    u, _, vt = np.linalg.svd(after.T @ (before / spread))
+    return np.asarray(after @ (u @ vt))
+
+
+def standardised(X: FloatArray) -> FloatArray:
+    """Every feature divided by its standard deviation; constant features stay."""
+    scale = X.std(axis=0)
+    return np.asarray((X - X.mean(axis=0)) / np.where(scale > 0, scale, 1.0))
+
+
+@dataclass(frozen=True)
+class FeatureWeights:
+    """How much each feature counts, and how the metric couples them.
+
+    Attributes
+    ----------
+    names : list of str
+        Heaviest first.
+    share : ndarray (k,)
+        ``A_jj var_j`` over the sum of all: the share of the mean squared distance that feature j carries.
+    correlation : ndarray (k, k)
+        ``A_ij / sqrt(A_ii A_jj)``.
+    left_out : int
+        Features beyond the ``limit`` heaviest.
+    """
+
+    names: list[str]
+    share: FloatArray
+    correlation: FloatArray
+    left_out: int
+
+
+def feature_weights(A: FloatArray, X: FloatArray, names: list[str], limit: int = 30) -> FeatureWeights:
+    """The weights of the ``limit`` heaviest features of the metric A on the points X."""
+    carried = np.diag(A) * X.var(axis=0)  # (d,)
+    total = carried.sum()
+    share = carried / total if total > 0 else np.zeros_like(carried)
+    heaviest = np.argsort(-share, kind="stable")[:limit]
+    root = np.sqrt(np.maximum(np.diag(A), 0.0))[heaviest]
+    root = np.where(root > 0, root, np.inf)
+    correlation = np.clip(A[np.ix_(heaviest, heaviest)] / np.outer(root, root), -1.0, 1.0)
+    return FeatureWeights(
+        [names[j] for j in heaviest], share[heaviest], correlation, max(0, len(names) - limit)
+    )
+
+
+@dataclass(frozen=True)
+class PairDistances:
+    """Distances of similar and dissimilar pairs under a metric."""
+
+    similar: FloatArray
+    dissimilar: FloatArray
+
+    def histogram(self, bins: int = 48) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Edges; and for each kind the share of its pairs in each bin; the longest 0.5% in the last."""
+        both = np.concatenate([self.similar, self.dissimilar])
+        high = float(np.quantile(both, 0.995)) if both.size else 1.0
+        edges = np.linspace(0.0, high if high > 0 else 1.0, bins + 1)
+        inside = [np.histogram(np.minimum(d, edges[-1]), edges)[0] for d in (self.similar, self.dissimilar)]
+        return edges, inside[0] / max(1, self.similar.size), inside[1] / max(1, self.dissimilar.size)
+
+
+def label_distances(Z: FloatArray, y: NDArray[Any], random_state: int = 0) -> PairDistances:
+    """Distances between transformed points Z (n, k) of equal and of different labels; sampled if many."""
+    n = len(Z)
+    if n * (n - 1) // 2 <= SAMPLE:
+        i, j = np.triu_indices(n, 1)
+    else:
+        rng = np.random.default_rng(random_state)
+        i, j = rng.integers(0, n, SAMPLE), rng.integers(0, n - 1, SAMPLE)
+        j = j + (j >= i)
+    distance = np.linalg.norm(Z[i] - Z[j], axis=1)  # (pairs,)
+    same = y[i] == y[j]
+    return PairDistances(distance[same], distance[~same])
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """k-NN accuracy on held-out halves: mean and standard error over the splits."""
+
+    name: str
+    mean: float
+    error: float
+    ours: bool = False
+
+
+def neighbour_accuracy(
+    estimator: Any, X: FloatArray, y: NDArray[Any], *, k: int = 4, repeats: int = 1, random_state: int = 0
+) -> tuple[list[Accuracy], int]:
+    """Accuracy of k-NN with the Euclidean, the standardised and the learned distance; the number of splits.
+
+    Two-fold cross-validation, repeated; the metric is learned anew on each training half, so the test half is
+    never seen.  A class with a single member counts as an error where it is tested.
+    """
+    from sklearn.base import clone
+    from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+    from sklearn.neighbors import KNeighborsClassifier
+    from sklearn.preprocessing import StandardScaler
+
+    counts = np.unique(y, return_counts=True)[1]
+    splitter = StratifiedShuffleSplit if counts.min() >= 2 and len(counts) <= len(y) // 2 else ShuffleSplit
+    halves = []
+    for train, test in splitter(n_splits=repeats, test_size=0.5, random_state=random_state).split(X, y):
+        halves += [(train, test), (test, train)]
+    hits: dict[str, list[float]] = {
+        "Euclidean": [],
+        "standardised": [],
+        "learned metric": [],
+    }
+    for train, test in halves:
+        if len(np.unique(y[train])) < 2:
+            continue
+        scaler = StandardScaler().fit(X[train])
+        learned = clone(estimator).fit(X[train], y[train])
+        spaces = (X, scaler.transform(X), learned.transform(X))
+        for name, Z in zip(hits, spaces):
+            voters = KNeighborsClassifier(n_neighbors=min(k, len(train))).fit(Z[train], y[train])
+            hits[name].append(float(np.mean(voters.predict(Z[test]) == y[test])))
+    splits = len(hits["learned metric"])
+    if splits == 0:
+        return [], 0
+    rows = [
+        Accuracy(
+            name, float(np.mean(h)), float(np.std(h) / np.sqrt(max(1, splits - 1))), name == "learned metric"
+        )
+        for name, h in hits.items()
+    ]
+    return rows, splits
+
+
+def quantised(xy: FloatArray, steps: int = 10_000) -> list[int]:
+    """Coordinates as integers 0..steps, x and y in turn; each axis fills its range."""
+    low, high = xy.min(axis=0), xy.max(axis=0)
+    extent = np.where(high > low, high - low, 1.0)
+    scaled = (xy - (low + high) / 2) / extent + 0.5
+    return [int(v) for v in np.rint(steps * scaled).ravel()]
+
+
+def first_axis_share(xy: FloatArray) -> float:
+    """The share of the plane's variance along its first axis: near 1, the picture is really a line."""
+    variance = xy.var(axis=0)
+    total = float(variance.sum())
+    return float(variance.max()) / total if total > 0 else 1.0
