@@ -160,6 +160,10 @@ class LabelledPairs:
 
     def sample_each(self, count: int, rng: np.random.Generator) -> ConstraintSet:
         """``count`` similar and ``count`` dissimilar pairs, uniformly and without repetition."""
+        return self.take(self.draw_each(count, rng))
+
+    def draw_each(self, count: int, rng: np.random.Generator) -> Ints:
+        """The numbers, ascending, of the pairs of ``sample_each``."""
         if not (isinstance(count, int | np.integer) and count > 0):
             raise ValueError(f"n_constraints must be a positive whole number, got {count!r}")
         if self.n <= max(4 * count, 1 << 16):
@@ -168,10 +172,8 @@ class LabelledPairs:
             drawn = [
                 rng.permutation(kind)[:count] for kind in (np.flatnonzero(similar), np.flatnonzero(~similar))
             ]
-            return self.take(np.sort(np.concatenate(drawn)))
-        return self.take(
-            np.sort(np.concatenate([self._draw_kind(same, count, rng) for same in (True, False)]))
-        )
+            return np.sort(np.concatenate(drawn))
+        return np.sort(np.concatenate([self._draw_kind(same, count, rng) for same in (True, False)]))
 
     def _draw_kind(self, same: bool, count: int, rng: np.random.Generator) -> Ints:
         """Numbers of distinct random pairs of one kind, by drawing pairs until enough of that kind are in."""
