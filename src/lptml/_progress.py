@@ -1,0 +1,99 @@
+"""Showing how a search gets on: a bar by tqdm or rich where one is installed, else log lines."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import time
+from types import TracebackType
+from typing import Any, Protocol
+
+logger = logging.getLogger("lptml.search")
+
+_LOG_SECONDS = 5.0
+
+
+class Display(Protocol):
+    """Something that shows the number of trials done and the best cost so far."""
+
+    def __enter__(self) -> Display: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def show(self, done: int, text: str) -> None: ...
+
+
+def make_display(verbose: int, total: int) -> Display:
+    """A display for ``total`` trials; nothing is shown when ``verbose`` is 0."""
+    if not verbose:
+        return _Silent()
+    if importlib.util.find_spec("tqdm") is not None:
+        return _TqdmBar(total)
+    if importlib.util.find_spec("rich") is not None:
+        return _RichBar(total)
+    return _LogLines(total)
+
+
+class _Silent:
+    def __enter__(self) -> _Silent:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def show(self, done: int, text: str) -> None:
+        pass
+
+
+class _LogLines(_Silent):
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.last = time.monotonic()
+
+    def __enter__(self) -> _LogLines:
+        return self
+
+    def show(self, done: int, text: str) -> None:
+        now = time.monotonic()
+        if now - self.last >= _LOG_SECONDS or done >= self.total:
+            self.last = now
+            logger.info("%d of %d trials, %s", done, self.total, text)
+
+
+class _TqdmBar:
+    def __init__(self, total: int) -> None:
+        from tqdm import tqdm
+
+        self.bar: Any = tqdm(total=total, unit="trial")
+
+    def __enter__(self) -> _TqdmBar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.close()
+
+    def show(self, done: int, text: str) -> None:
+        self.bar.set_postfix_str(text, refresh=False)
+        self.bar.update(done - self.bar.n)
+
+
+class _RichBar:
+    def __init__(self, total: int) -> None:
+        from rich.progress import Progress
+
+        self.bar = Progress()
+        self.task = self.bar.add_task("search", total=total)
+
+    def __enter__(self) -> _RichBar:
+        self.bar.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.bar.__exit__(kind, error, trace)
+
+    def show(self, done: int, text: str) -> None:
+        self.bar.update(self.task, completed=done, description=text)

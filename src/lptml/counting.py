@@ -1,0 +1,363 @@
+"""What a candidate costs: its best scale, exact counts, and how few constraints decide that it loses.
+
+Along the ray {c A : c >= 0} each constraint flips at one scale, so the cost is a step function of c: upper
+bounds are broken one after another as c grows, lower bounds are met one after another. ``best_multiple``
+finds its exact minimum for constraints held in memory in linear time; ``exact_multiple`` does the same
+where constraints can only be counted, by branch and bound over c: on an interval [a, b] the cost is at
+least broken_upper(a) + broken_lower(b), so a few hundred scales a pass close in on the optimum in a few
+passes.
+
+Approximate counting (Section 3 of the paper, "Approximate counting"; Maron and Moore, "Hoeffding races",
+1994). Candidates are compared on growing random samples of the constraints, pair by pair on the same ones.
+With x_i = weight_i (violated by the candidate - violated by the leader), of range R and empirical variance
+s^2 over m of n constraints, each of
+
+    R sqrt(f log(2/delta) / (2m)),   f = 1 - (m-1)/n              (Hoeffding; Serfling 1974, without
+    replacement) s sqrt(2 log(3/delta) / m) + 3 R log(3/delta) / m             (empirical Bernstein;
+    Audibert et al. 2007)
+
+bounds how far the mean of x_i over the sample is from that over all constraints, at confidence 1 - delta. A
+candidate whose mean exceeds the smaller one is abandoned.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from lptml.constraints import TOLERANCE, ConstraintSet, Floats, Ints, Scaled, is_violated
+
+#: Flips are placed half a tolerance inside the tolerance, so that a scale picked between them counts the same
+#: way when the metric is multiplied out and its distances are rounded.
+_MARGIN = 0.5 * TOLERANCE
+_BINS = 1024
+_SCALES = 512  # scales a pass of the branch and bound
+_PASSES = 12
+
+
+def best_multiple(constraints: ConstraintSet, A: Floats, slope: float = 0.0) -> Scaled:
+    """The scale c that minimises cost(c A) + slope * c over constraints in memory.
+
+    Parameters
+    ----------
+    constraints : ConstraintSet
+    A : array of shape (d, d)
+        A positive semidefinite matrix.
+    slope : float
+        eta * <R, A> for a regularised search.
+
+    Returns
+    -------
+    Scaled
+        Scale and cost, the penalty included. Without a slope the scale lies in the middle of the widest best
+        interval; with one it is the smallest that reaches the minimum.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lptml.constraints import ConstraintSet
+    >>> from lptml.counting import best_multiple
+    >>> pairs = ConstraintSet.from_differences([[1.0], [4.0]], [+1, -1], bounds=(1.0, 3.0))
+    >>> best_multiple(pairs, np.eye(1))
+    Scaled(scale=0.75..., cost=0.0)
+    >>> best_multiple(pairs, np.eye(1), slope=1.0)
+    Scaled(scale=0.56..., cost=0.56...)
+    """
+    values = constraints.values(A)
+    scale, cost = _best_multiple(values, constraints.sign, constraints.bound, constraints.weight, slope)
+    return Scaled(float(scale), float(cost))
+
+
+def violations(constraints: ConstraintSet, A: Floats) -> NDArray[np.uint8]:
+    """Which constraints A violates, one bit each."""
+    return np.packbits(is_violated(constraints.values(A), constraints.sign, constraints.bound))
+
+
+@dataclass(frozen=True, eq=False)
+class Flips:
+    """The scale at which each constraint flips along a ray, for counts at many scales."""
+
+    at: Floats  # (n,) an upper bound is broken from here on, a lower one up to here; inf: never
+    lower: NDArray[np.bool_]  # (n,)
+    weight: Floats  # (n,)
+
+    @classmethod
+    def along(cls, A: Floats, blocks: Iterable[ConstraintSet]) -> Flips:
+        """The flips of the multiples of A, from blocks of constraints."""
+        parts = []
+        for block in blocks:
+            with np.errstate(divide="ignore", over="ignore"):
+                at = block.bound / np.maximum(block.values(A), 0.0) * (1.0 + _MARGIN * block.sign)
+            parts.append((at, block.sign < 0, block.weight))
+        at, lower, weight = (np.concatenate(part) for part in zip(*parts))
+        return cls(at, lower, weight)
+
+    def broken(self, scales: Floats) -> Floats:
+        """The weights of upper (first row) and of lower bounds broken at each scale: (2, k)."""
+        k = len(scales)
+        order = np.argsort(scales)
+        place = np.searchsorted(scales[order], self.at, side="right") + self.lower * (k + 1)
+        counts = np.bincount(place, weights=self.weight, minlength=2 * (k + 1)).reshape(2, k + 1)
+        broken = np.empty((2, k))
+        broken[0, order] = np.cumsum(counts[0])[:-1]
+        broken[1, order] = np.cumsum(counts[1, ::-1])[::-1][1:]
+        return broken
+
+
+def broken_weights(constraints: ConstraintSet, A: Floats, scales: Floats) -> Floats:
+    """The weights of upper (first row) and of lower bounds that each multiple of A breaks: shape (2, k).
+
+    A partitioned source sums this over its partitions.
+    """
+    return Flips.along(A, [constraints]).broken(scales)
+
+
+def worst_rows(constraints: ConstraintSet, A: Floats, count: int) -> tuple[Ints, Floats]:
+    """The ``count`` constraints that A violates most, and by how much relative to their bounds.
+
+    Worst first, ties to the lower number; fewer when fewer are violated.
+    """
+    values = constraints.values(A)
+    excess = constraints.sign * (values / constraints.bound - 1.0)
+    rows = np.flatnonzero(is_violated(values, constraints.sign, constraints.bound))
+    if len(rows) > count:
+        least = np.partition(excess[rows], len(rows) - count)[len(rows) - count]
+        rows = rows[excess[rows] >= least]
+    rows = rows[np.argsort(-excess[rows], kind="stable")][:count]
+    return rows, excess[rows]
+
+
+def exact_multiple(
+    count: Callable[[Floats], Floats], sample: ConstraintSet, A: Floats, at_zero: float, slope: float = 0.0
+) -> Scaled:
+    """The best multiple of A over constraints that can only be counted.
+
+    Parameters
+    ----------
+    count : callable
+        Scales (k,) -> the weights of broken upper and lower bounds (2, k), over all constraints.
+    sample : ConstraintSet
+        A sample of the constraints; its flips say where the scales of the first pass go.
+    A : array of shape (d, d)
+    at_zero : float
+        The cost of A = 0.
+    slope : float
+        See ``best_multiple``.
+    """
+    scales = _first_scales(sample, A, slope)
+    broken = np.empty((2, 0))
+    known = np.empty(0)  # scales counted so far, ascending
+    new = scales
+    best = Scaled(0.0, at_zero)
+    for _ in range(_PASSES):
+        if not len(new):
+            break
+        broken = np.concatenate([broken, count(new)], axis=1)
+        known = np.concatenate([known, new])
+        order = np.argsort(known, kind="stable")
+        known, broken = known[order], broken[:, order]
+        cost = broken.sum(axis=0) + slope * known
+        first = int(np.argmin(cost))
+        if cost[first] < best.cost:
+            best = Scaled(float(known[first]), float(cost[first]))
+        # The cost between two neighbours is at least this:
+        bound = broken[0, :-1] + broken[1, 1:] + slope * known[:-1]
+        gap = known[1:] > known[:-1] * (1.0 + 1e-12)
+        candidates = np.flatnonzero((bound < best.cost) & gap)
+        if len(candidates) > _SCALES:
+            candidates = np.sort(candidates[np.argsort(bound[candidates], kind="stable")[:_SCALES]])
+        new = _subdivide(known, candidates)
+    return best
+
+
+def _first_scales(sample: ConstraintSet, A: Floats, slope: float) -> Floats:
+    values = sample.values(A)
+    with np.errstate(divide="ignore", over="ignore"):
+        flip = sample.bound / np.maximum(values, 0.0)
+    flip = np.sort(flip[np.isfinite(flip) & (flip > 0)])
+    if not len(flip):
+        return np.empty(0)
+    quantiles = flip[np.linspace(0, len(flip) - 1, min(len(flip), _SCALES)).astype(np.int64)]
+    guess = best_multiple(sample, A, slope).scale
+    # Beyond the sample's own flips there may be more, on either side.
+    outside = [quantiles[0] * 2.0**-k for k in (1, 4, 16, 64)] + [
+        quantiles[-1] * 2.0**k for k in (1, 4, 16, 64)
+    ]
+    scales = np.unique(np.concatenate([quantiles, outside, [guess] if guess > 0 else []]))
+    return scales[np.isfinite(scales) & (scales > 0)]
+
+
+def _subdivide(known: Floats, intervals: NDArray[np.int64]) -> Floats:
+    """New scales inside the intervals (known[i], known[i+1]), evenly by ratio."""
+    if not len(intervals):
+        return np.empty(0)
+    pieces = max(2, _SCALES // len(intervals) + 1)
+    inner = np.arange(1, pieces) / pieces  # (pieces - 1,)
+    low, high = known[intervals, None], known[intervals + 1, None]
+    new = np.unique(low * (high / low) ** inner)
+    return new[~np.isin(new, known)]
+
+
+def difference_radius(mean: float, second_moment: float, width: float, m: int, n: int, delta: float) -> float:
+    """How far the mean of m of n differences is from that of all n, at confidence 1 - delta.
+
+    Parameters
+    ----------
+    mean, second_moment : float
+        Of the m differences and of their squares.
+    width : float
+        The range of a difference: twice the largest weight.
+    m, n : int
+    delta : float
+    """
+    if m >= n:
+        return 0.0
+    hoeffding = width * math.sqrt((1.0 - (m - 1) / n) * math.log(4.0 / delta) / (2 * m))
+    variance = max(0.0, second_moment - mean * mean)
+    logarithm = math.log(6.0 / delta)
+    bernstein = math.sqrt(2.0 * variance * logarithm / m) + 3.0 * width * logarithm / m
+    return min(hoeffding, bernstein)
+
+
+def cannot_beat(
+    candidate: NDArray[np.uint8],
+    leader: NDArray[np.uint8],
+    weight: Floats,
+    n: int,
+    handicap: float,
+    delta: float,
+) -> bool:
+    """Whether a candidate loses against the leader, at confidence 1 - delta.
+
+    Parameters
+    ----------
+    candidate, leader : packed bits
+        What each violates of the m constraints of a sample (see ``violations``).
+    weight : array of shape (m,)
+    n : int
+        The number of all constraints.
+    handicap : float
+        The candidate's penalty minus the leader's, in a regularised search.
+    delta : float
+    """
+    m = len(weight)
+    more = np.unpackbits(candidate & ~leader, count=m) @ weight
+    less = np.unpackbits(leader & ~candidate, count=m) @ weight
+    disagree = np.unpackbits(candidate ^ leader, count=m) @ (weight * weight)
+    mean = float(more - less) / m
+    radius = difference_radius(mean, float(disagree) / m, 2.0 * float(weight.max()), m, n, delta)
+    return n * (mean - radius) + handicap > 0.0
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _best_multiple(
+    values: Floats, sign: NDArray[np.int8], bound: Floats, weight: Floats, slope: float
+) -> tuple[float, float]:
+    """Scale and cost of the best multiple, by bins of flips of which just the promising ones are sorted."""
+    n = values.shape[0]
+    flip = np.empty(n)
+    at_zero = 0.0
+    smallest, largest = np.inf, 0.0
+    moving = 0
+    for i in range(n):
+        if sign[i] < 0:
+            at_zero += weight[i]
+        flip[i] = np.inf
+        if values[i] > 0.0:
+            flip[i] = bound[i] / values[i] * (1.0 + _MARGIN * sign[i])
+        if 0.0 < flip[i] < np.inf:
+            moving += 1
+            smallest = min(smallest, flip[i])
+            largest = max(largest, flip[i])
+    if moving == 0:
+        return 0.0, at_zero
+    # The logarithm keeps bins narrow where scales are small; any monotone map would be correct.
+    start = math.log(smallest)
+    width = max((math.log(largest) - start) / _BINS * (1.0 + 1e-9), 1e-300)
+    place = np.empty(n, dtype=np.int64)
+    upper = np.zeros(_BINS)
+    lower = np.zeros(_BINS)
+    left = np.full(_BINS, np.inf)  # the smallest flip of every bin
+    for i in range(n):
+        place[i] = -1
+        if 0.0 < flip[i] < np.inf:
+            b = min(_BINS - 1, max(0, int((math.log(flip[i]) - start) / width)))
+            place[i] = b
+            left[b] = min(left[b], flip[i])
+            if sign[i] > 0:
+                upper[b] += weight[i]
+            else:
+                lower[b] += weight[i]
+    best = at_zero
+    cost = at_zero
+    for b in range(_BINS):
+        cost += upper[b] - lower[b]
+        if left[b] < np.inf and slope == 0.0:
+            best = min(best, cost)
+    promising = np.zeros(_BINS, dtype=np.bool_)
+    before = np.empty(_BINS)  # the cost just below the bin
+    cost = at_zero
+    chosen = 0
+    for b in range(_BINS):
+        before[b] = cost
+        if left[b] < np.inf and cost - lower[b] + slope * left[b] <= best:
+            promising[b] = True
+        cost += upper[b] - lower[b]
+    for i in range(n):
+        if place[i] >= 0 and promising[place[i]]:
+            chosen += 1
+    index = np.empty(chosen, dtype=np.int64)
+    key = np.empty(chosen)
+    k = 0
+    for i in range(n):
+        if place[i] >= 0 and promising[place[i]]:
+            index[k], key[k] = i, flip[i]
+            k += 1
+    order = np.argsort(key)
+    best, scale, ratio = at_zero, 0.0, np.inf  # A = 0 wins ties
+    if slope > 0.0:
+        ratio = 0.0
+    cost = at_zero
+    b = -1
+    for k in range(chosen):
+        i = index[order[k]]
+        if place[i] != b:
+            b = place[i]
+            cost = before[b]
+        if sign[i] > 0:
+            cost += weight[i]
+        else:
+            cost -= weight[i]
+        low = flip[i]
+        if slope > 0.0:
+            if sign[i] < 0 and cost + slope * low < best:
+                best, scale = cost + slope * low, low
+            continue
+        if cost > best:
+            continue
+        if k + 1 < chosen:
+            high = key[order[k + 1]]
+            # Between bins that are not neighbours lie flips that were left out: no best interval is there.
+            after = place[index[order[k + 1]]]
+            gap = False
+            for c in range(b + 1, after):
+                gap = gap or left[c] < np.inf
+            if gap:
+                continue
+        else:
+            high = np.inf
+            for c in range(b + 1, _BINS):
+                high = min(high, left[c])
+            if high == np.inf:
+                high = 4.0 * low
+        if high <= low:
+            continue
+        if cost < best or high / low > ratio:
+            best, ratio = cost, high / low
+            scale = math.sqrt(low) * math.sqrt(high)
+    return scale, best

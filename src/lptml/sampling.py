@@ -1,0 +1,213 @@
+"""Which constraints a trial sees: Bernoulli samples over the grid p = (1+eps)^-i of Algorithm 2.
+
+A trial at probability p works on a sample that holds each of the n constraints independently with
+probability p. Such a sample is its size, a binomial number, and a uniformly random subset of that size. The
+subset is the first ``size`` places of a random permutation of 0..n-1, and the permutation is computed, not
+stored: a Feistel network keyed by the trial's seed, with cycle walking for an n that is no power of two
+(Black and Rogaway, "Ciphers with arbitrary finite domains", 2002). So
+
+- drawing costs time in proportion to the sample, whatever n is;
+- the head of a sample of thousands of millions of constraints can be looked at without drawing the rest: a
+  sample is infeasible as soon as its head is;
+- any machine can tell, for the constraints that it holds, which of them a trial's sample contains.
+
+A trial's randomness comes from its own seed, spawned from the search's by the trial's number. The same trial
+draws the same sample on every engine, for every number of workers and partitions.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from lptml.constraints import Floats, Ints
+
+_ROUNDS = 8
+_FEWEST_BITS = 8  # a wider domain than a tiny n needs: short halves would leave the rounds too few functions
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A random subset of 0..n-1 that is computed where it is needed.
+
+    Parameters
+    ----------
+    n : int
+        The number of constraints.
+    size : int
+        How many of them are in the sample.
+    key : int
+        Which of the permutations of 0..n-1; an unsigned number of 64 bits.
+
+    Examples
+    --------
+    >>> from lptml.sampling import Sample
+    >>> sample = Sample(n=10**12, size=10**9, key=7)
+    >>> head = sample.head(3)
+    >>> bool(sample.contains(head).all())
+    True
+    >>> Sample(n=5, size=5, key=7).indices()
+    array([0, 1, 2, 3, 4])
+    """
+
+    n: int
+    size: int
+    key: int
+
+    def head(self, count: int) -> Ints:
+        """The first ``count`` members (all, if there are fewer) in the sample's own random order."""
+        return self.part(0, count)
+
+    def part(self, start: int, stop: int) -> Ints:
+        """Members ``start`` to ``stop`` in the sample's own random order."""
+        stop = min(stop, self.size)
+        out = np.empty(max(0, stop - start), dtype=np.int64)
+        _permute(start, self.n, self._bits, _round_keys(self.key), out)
+        return out
+
+    def indices(self) -> Ints:
+        """All members in ascending order."""
+        if self.size == self.n:
+            return np.arange(self.n, dtype=np.int64)
+        return np.sort(self.head(self.size))
+
+    def contains(self, index: Ints) -> NDArray[np.bool_]:
+        """Which of the constraints with these numbers are in the sample."""
+        if self.size == self.n:
+            return np.ones(len(index), dtype=np.bool_)
+        place = np.empty(len(index), dtype=np.int64)
+        _unpermute(np.ascontiguousarray(index, dtype=np.int64), self.n, self._bits, self._keys, place)
+        return place < self.size
+
+    @property
+    def _bits(self) -> int:
+        return max(_FEWEST_BITS, int(self.n - 1).bit_length())
+
+    @property
+    def _keys(self) -> NDArray[np.uint64]:
+        return _round_keys(self.key)
+
+
+def draw_sample(n: int, p: float, rng: np.random.Generator) -> Sample:
+    """A Bernoulli sample of 0..n-1: each number is in it independently with probability p."""
+    size = n if p >= 1.0 else int(rng.binomial(n, p))
+    return Sample(n=n, size=size, key=int(rng.integers(1 << 64, dtype=np.uint64)))
+
+
+def draw(n: int, p: float, rng: np.random.Generator) -> Ints:
+    """The members of a Bernoulli sample of 0..n-1 in ascending order, in time proportional to the sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lptml.sampling import draw
+    >>> len(draw(10**15, 1e-12, np.random.default_rng(0)))
+    1039
+    """
+    if not 0.0 <= p <= 1.0:
+        raise ValueError(f"p must be a probability, got {p!r}")
+    if n < 0:
+        raise ValueError(f"n must not be negative, got {n!r}")
+    return draw_sample(n, p, rng).indices()
+
+
+def trial_rng(entropy: int, trial: int, *stream: int) -> np.random.Generator:
+    """The random numbers of one trial; ``stream`` tells independent uses within a trial apart."""
+    return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(trial, *stream)))
+
+
+def probability_grid(n: int, epsilon: float) -> Floats:
+    """The probabilities p = (1+eps)^-i, i = 0..log_{1+eps} n, of Algorithm 2.
+
+    Examples
+    --------
+    >>> from lptml.sampling import probability_grid
+    >>> probability_grid(10, 1.0)
+    array([1.   , 0.5  , 0.25 , 0.125])
+    """
+    if not epsilon > 0 or not math.isfinite(epsilon):
+        raise ValueError(f"epsilon must be a positive number, got {epsilon!r}")
+    last = int(math.log(max(n, 1)) / math.log1p(epsilon) + 1e-9)
+    return (1.0 + epsilon) ** -np.arange(last + 1.0)  # (levels,)
+
+
+def grid_position(trial: int, levels: int) -> int:
+    """Where on a grid of so many levels a trial works.
+
+    Every run of ``levels`` trials visits each level once, in steps of the golden section: stopped at any
+    moment, a search has covered the whole grid evenly (LPTML_t of Section 3 spreads its t trials this way).
+    """
+    return trial % levels * _golden_step(levels) % levels
+
+
+def _golden_step(levels: int) -> int:
+    step = max(1, round(levels * (math.sqrt(5.0) - 1.0) / 2.0))
+    while math.gcd(step, levels) != 1:
+        step += 1
+    return step
+
+
+def _round_keys(key: int) -> NDArray[np.uint64]:
+    keys = np.empty(_ROUNDS, dtype=np.uint64)
+    _expand_key(np.uint64(key), keys)
+    return keys
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _mix(x: np.uint64) -> np.uint64:
+    """The finaliser of SplitMix64: every bit of x reaches every bit of the result."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _expand_key(key: np.uint64, keys: NDArray[np.uint64]) -> None:
+    state = key
+    for r in range(keys.shape[0]):
+        state += np.uint64(0x9E3779B97F4A7C15)
+        keys[r] = _mix(state)
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _permute(start: int, n: int, bits: int, keys: NDArray[np.uint64], out: Ints) -> None:
+    """out[k] = permutation(start + k)."""
+    low = np.uint64(bits // 2)
+    low_mask = (np.uint64(1) << low) - np.uint64(1)
+    high_mask = (np.uint64(1) << np.uint64(bits - bits // 2)) - np.uint64(1)
+    limit = np.uint64(n)
+    for k in range(out.shape[0]):
+        x = np.uint64(start + k)
+        while True:  # cycle walking: the network permutes 2^bits numbers, those from n on are skipped
+            left, right = x >> low, x & low_mask
+            for r in range(0, keys.shape[0], 2):
+                left ^= _mix(right + keys[r]) & high_mask
+                right ^= _mix(left + keys[r + 1]) & low_mask
+            x = (left << low) | right
+            if x < limit:
+                break
+        out[k] = np.int64(x)
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _unpermute(index: Ints, n: int, bits: int, keys: NDArray[np.uint64], out: Ints) -> None:
+    """out[k] = the place of index[k] in the permutation."""
+    low = np.uint64(bits // 2)
+    low_mask = (np.uint64(1) << low) - np.uint64(1)
+    high_mask = (np.uint64(1) << np.uint64(bits - bits // 2)) - np.uint64(1)
+    limit = np.uint64(n)
+    for k in range(out.shape[0]):
+        x = np.uint64(index[k])
+        while True:
+            left, right = x >> low, x & low_mask
+            for r in range(keys.shape[0] - 2, -1, -2):
+                right ^= _mix(left + keys[r + 1]) & low_mask
+                left ^= _mix(right + keys[r]) & high_mask
+            x = (left << low) | right
+            if x < limit:
+                break
+        out[k] = np.int64(x)
