@@ -1,0 +1,40 @@
+"""Say once that compiled code is being built, instead of leaving the user to wonder why the first call is slow.
+
+Numba compiles a kernel at its first call and keeps the machine code on disk. ``announce`` looks whether that
+has happened and, if not, writes one line through the logger ``lptml`` at WARNING level, which Python shows on
+the terminal unless logging was configured otherwise.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+logger = logging.getLogger("lptml")
+_announced = False
+
+
+def announce(*kernels: Any) -> None:
+    """Log a notice, once a process, if any of these kernels is neither compiled nor cached on disk.
+
+    Call it right before the first use of a kernel; later calls cost a fraction of a microsecond.
+
+    Parameters
+    ----------
+    kernels : functions decorated with ``numba.njit(cache=True)``
+    """
+    global _announced
+    if _announced or all(_ready(kernel) for kernel in kernels):
+        return
+    _announced = True
+    logger.warning("lptml: compiling, about 10 seconds, once for this installation")
+
+
+def _ready(kernel: Any) -> bool:
+    """Whether a kernel is in memory, or on disk for this version of its source."""
+    if kernel.signatures:
+        return True
+    try:
+        return bool(kernel._cache._cache_file._load_index())
+    except (AttributeError, OSError):  # another layout of Numba's cache, or an unreadable folder
+        return False

@@ -1,0 +1,341 @@
+"""Independent checks of what the solvers claim.
+
+Nothing here is shared with the interior-point kernel: the residuals of an optimum and the inequalities of an
+infeasibility certificate are recomputed from the constraints alone, in a few lines each.
+
+The errors are those of the DIMACS challenge (Mittelmann 2003) for the problem in normalised units, so they mean
+the same whatever the units of the data: bounds are 1, the features of v / sqrt(bound) have root mean square
+1 / sqrt(d), and the objective matrix has trace d.
+
+An optimum (A, y) of    min <C0, A> - c log det A   subject to   s_i (<C_i, A> - b_i) <= 0,  <R, A> <= rho,  A >= 0
+has y >= 0, Z = C0 + sum_i s_i y_i C_i >= 0 and no gap between the two objectives. A certificate y >= 0 of
+infeasibility has S = sum_i s_i y_i C_i >= 0 and sum_i s_i b_i y_i < 0: for a feasible A, the sum of
+y_i s_i (<C_i, A> - b_i) <= 0 would be positive (Farkas).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numba import njit
+
+from lptml.constraints import ConstraintSet, Floats
+
+#: A certificate must rule out every metric whose trace, in normalised units, is below this.
+RADIUS = 1e6
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """How far (A, y) is from optimal; each is zero at an exact optimum.
+
+    Attributes
+    ----------
+    primal : float
+        Largest violation of a constraint, relative to its bound.
+    psd : float
+        How negative the smallest eigenvalue of A is, relative to 1 + its largest.
+    dual : float
+        How negative the smallest eigenvalue of Z or the smallest multiplier is, relative to the objective.
+    gap : float
+        |primal objective - dual objective|, relative to 1 + their sizes.
+    """
+
+    primal: float
+    psd: float
+    dual: float
+    gap: float
+
+    @property
+    def largest(self) -> float:
+        return max(self.primal, self.psd, self.dual, self.gap)
+
+
+@dataclass(frozen=True)
+class CertificateCheck:
+    """What a certificate proves: no feasible metric has a (normalised) trace below ``radius``.
+
+    ``gap`` is -sum s_i b_i y_i with multipliers that sum to one in units of the bounds, so at least one
+    constraint fails by ``gap``, relative to its bound, under every metric. ``radius`` is infinite when the sum of
+    matrices is semidefinite to the last bit that floating point can tell.
+    """
+
+    gap: float
+    radius: float
+
+    @property
+    def valid(self) -> bool:
+        return self.gap > 0 and self.radius >= RADIUS
+
+
+@njit(cache=True, nogil=True)
+def _normalise(V, W, bound):
+    rows = V.shape[0]
+    d = V.shape[1]
+    scale = np.zeros(d)
+    for i in range(rows):
+        for j in range(d):
+            scale[j] += V[i, j] ** 2 / bound[i]
+    for i in range(W.shape[0]):
+        for j in range(d):
+            scale[j] += W[i, j] ** 2 / bound[i]
+    for j in range(d):
+        total = scale[j] * d / max(1, rows + W.shape[0])
+        scale[j] = np.sqrt(total) if total > 0.0 else 1.0
+    return scale
+
+
+@njit(cache=True, nogil=True)
+def _weighted_sum(V, W, coefficient, scale, out):
+    rows, d = V.shape
+    for i in range(rows):
+        if coefficient[i] != 0.0:
+            for p in range(d):
+                left = coefficient[i] * V[i, p] / scale[p]
+                for q in range(p + 1):
+                    out[p, q] += left * (V[i, q] / scale[q])
+            if W.shape[0] > 0:
+                for p in range(d):
+                    left = coefficient[i] * W[i, p] / scale[p]
+                    for q in range(p + 1):
+                        out[p, q] -= left * (W[i, q] / scale[q])
+    for p in range(d):
+        for q in range(p):
+            out[q, p] = out[p, q]
+
+
+@njit(cache=True, nogil=True)
+def _check_optimum(V, W, sign, bound, R, rho, C0, c, A, y):
+    m, d = V.shape
+    scale = _normalise(V, W, bound)
+    size = 0.0
+    for p in range(d):
+        size += C0[p, p] / scale[p] ** 2 / d
+    c = c / size
+    Z = np.empty((d, d))
+    An = np.empty((d, d))
+    objective = 0.0
+    for p in range(d):
+        for q in range(d):
+            Z[p, q] = C0[p, q] / (scale[p] * scale[q] * size)
+            An[p, q] = A[p, q] * scale[p] * scale[q]
+            objective += Z[p, q] * An[p, q]
+    primal = 0.0
+    dual_objective = 0.0
+    smallest = 0.0
+    coefficient = np.empty(m)
+    for i in range(m):
+        value = 0.0
+        for p in range(d):
+            row = 0.0
+            for q in range(d):
+                row += An[p, q] * (V[i, q] / scale[q])
+            value += row * (V[i, p] / scale[p])
+            if W.shape[0] > 0:
+                row = 0.0
+                for q in range(d):
+                    row += An[p, q] * (W[i, q] / scale[q])
+                value -= row * (W[i, p] / scale[p])
+        primal = max(primal, sign[i] * (value / bound[i] - 1.0))
+        coefficient[i] = sign[i] * y[i] / size
+        dual_objective -= coefficient[i] * bound[i]
+        smallest = min(smallest, y[i] * bound[i] / size)
+    extra = np.zeros((d, d))
+    _weighted_sum(V, W, coefficient, scale, extra)
+    if R.shape[0] > 0:
+        value = 0.0
+        norm = 0.0
+        for p in range(d):
+            for q in range(d):
+                value += R[0, p, q] * A[p, q]
+                norm = max(norm, abs(R[0, p, q]) / (scale[p] * scale[q]))
+                extra[p, q] += y[m] * R[0, p, q] / (scale[p] * scale[q] * size)
+        unit = abs(rho) if rho != 0.0 else norm
+        primal = max(primal, (value - rho) / unit)
+        dual_objective -= y[m] * rho / size
+        smallest = min(smallest, y[m] * unit / size)
+    for p in range(d):
+        for q in range(d):
+            Z[p, q] += extra[p, q]
+    wa = np.linalg.eigvalsh(An)
+    wz = np.linalg.eigvalsh(Z)
+    if c > 0.0:
+        for p in range(d):
+            objective -= c * np.log(max(wa[p], 1e-300))
+            dual_objective += c * (np.log(max(wz[p], 1e-300)) + 1.0 - np.log(c))
+    psd = max(0.0, -wa[0]) / (1.0 + abs(wa[d - 1]))
+    dual = max(0.0, max(-wz[0], -smallest)) / (1.0 + d)
+    gap = abs(objective - dual_objective) / (1.0 + abs(objective) + abs(dual_objective))
+    return primal, psd, dual, gap
+
+
+@njit(cache=True, nogil=True)
+def _check_certificate(V, W, sign, bound, R, rho, y):
+    m, d = V.shape
+    scale = _normalise(V, W, bound)
+    total = 0.0
+    for i in range(m):
+        if y[i] < 0.0:
+            return -1.0, 0.0
+        total += y[i] * bound[i]
+    unit = abs(rho)
+    if R.shape[0] > 0:
+        if y[m] < 0.0:
+            return -1.0, 0.0
+        for p in range(d):
+            for q in range(d):
+                if rho == 0.0:
+                    unit = max(unit, abs(R[0, p, q]) / (scale[p] * scale[q]))
+        total += y[m] * unit
+    if not total > 0.0:
+        return -1.0, 0.0
+    gap = 0.0
+    size = 0.0
+    coefficient = np.empty(m)
+    for i in range(m):
+        coefficient[i] = sign[i] * y[i] / total
+        gap -= coefficient[i] * bound[i]
+        for p in range(d):
+            size += abs(coefficient[i]) * (V[i, p] / scale[p]) ** 2
+            if W.shape[0] > 0:
+                size += abs(coefficient[i]) * (W[i, p] / scale[p]) ** 2
+    S = np.zeros((d, d))
+    _weighted_sum(V, W, coefficient, scale, S)
+    if R.shape[0] > 0:
+        for p in range(d):
+            for q in range(d):
+                S[p, q] += y[m] / total * R[0, p, q] / (scale[p] * scale[q])
+                size += y[m] / total * abs(R[0, p, q]) / (scale[p] * scale[q])
+        gap -= y[m] / total * rho
+    # Below this the sign of an eigenvalue is rounding.
+    rounding = 4e-16 * (d + m) * size
+    low = np.linalg.eigvalsh(S)[0]
+    radius = np.inf if low >= -rounding else gap / -low
+    return gap, radius
+
+
+class _Arrays(Protocol):
+    """An instance as plain arrays (``sdp.Problem``)."""
+
+    V: Floats
+    W: Floats
+    sign: Floats
+    bound: Floats
+    R: Floats
+    rho: float
+    C0: Floats
+    c: float
+
+
+def check_optimum(problem: _Arrays, A: Floats, dual: Floats) -> Residuals:
+    """``verify_solution`` on plain arrays."""
+    p = problem
+    return Residuals(*_check_optimum(p.V, p.W, p.sign, p.bound, p.R, p.rho, p.C0, p.c, A, dual))
+
+
+def check_certificate(problem: _Arrays, y: Floats) -> CertificateCheck:
+    """``verify_certificate`` on plain arrays."""
+    p = problem
+    return CertificateCheck(*_check_certificate(p.V, p.W, p.sign, p.bound, p.R, p.rho, y))
+
+
+def verify_solution(
+    constraints: ConstraintSet,
+    objective: Floats,
+    A: Floats,
+    dual: Floats,
+    *,
+    log_det: float = 0.0,
+    regularizer: Floats | None = None,
+    rho: float | None = None,
+) -> Residuals:
+    """Recompute how far a claimed optimum is from being one.
+
+    Parameters
+    ----------
+    constraints : ConstraintSet
+    objective : array of shape (d, d)
+        The matrix C0 that was minimised.
+    A : array of shape (d, d)
+        The claimed minimiser.
+    dual : array of shape (m,) or (m + 1,)
+        The claimed multipliers; that of the regulariser is the last one.
+    log_det : float
+        The weight c of -log det A in the objective.
+    regularizer, rho :
+        The bound <R, A> <= rho, if there is one.
+
+    Returns
+    -------
+    Residuals
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lptml.constraints import ConstraintSet
+    >>> from lptml.certify import verify_solution
+    >>> far = ConstraintSet.from_differences([[2.0, 0.0]], [-1], bounds=(1.0, 1.0))
+    >>> verify_solution(far, np.eye(2), np.diag([0.25, 0.0]), np.array([0.25])).largest
+    0.0
+    >>> verify_solution(far, np.eye(2), np.diag([0.16, 0.0]), np.array([0.25])).primal
+    0.36
+    """
+    V, W, sign, bound = arrays(constraints)
+    R, bound_r = regulariser_arrays(regularizer, rho, constraints.d)
+    return Residuals(
+        *_check_optimum(V, W, sign, bound, R, bound_r, _own(objective), float(log_det), _own(A), _own(dual))
+    )
+
+
+def verify_certificate(
+    constraints: ConstraintSet,
+    y: Floats,
+    *,
+    regularizer: Floats | None = None,
+    rho: float | None = None,
+) -> CertificateCheck:
+    """Recompute what multipliers y prove about the infeasibility of constraints.
+
+    Parameters
+    ----------
+    constraints : ConstraintSet
+    y : array of shape (m,) or (m + 1,)
+        Multipliers; that of the regulariser is the last one.
+    regularizer, rho :
+        The bound <R, A> <= rho, if there is one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lptml.constraints import ConstraintSet
+    >>> from lptml.certify import verify_certificate
+    >>> clash = ConstraintSet.from_differences([[1.0], [1.0]], [+1, -1], bounds=(1.0, 2.0))
+    >>> verify_certificate(clash, np.array([1.0, 1.0]))
+    CertificateCheck(gap=0.6, radius=inf)
+    >>> verify_certificate(clash, np.array([1.0, 0.0])).valid
+    False
+    """
+    V, W, sign, bound = arrays(constraints)
+    R, bound_r = regulariser_arrays(regularizer, rho, constraints.d)
+    return CertificateCheck(*_check_certificate(V, W, sign, bound, R, bound_r, _own(y)))
+
+
+def arrays(constraints: ConstraintSet) -> tuple[Floats, Floats, Floats, Floats]:
+    """V, W (no rows if absent), sign and bound as the kernels take them: writable, contiguous float64."""
+    V = np.array(constraints.V)
+    W = np.empty((0, V.shape[1])) if constraints.W is None else np.array(constraints.W)
+    return V, W, constraints.sign.astype(np.float64), np.array(constraints.bound)
+
+
+def regulariser_arrays(regularizer: Floats | None, rho: float | None, d: int) -> tuple[Floats, float]:
+    """The regulariser as a stack of none or one matrix, and its bound."""
+    if regularizer is None:
+        return np.empty((0, d, d)), 0.0
+    assert rho is not None, "validated by the callers"
+    return _own(regularizer)[None], float(rho)
+
+
+def _own(array: Floats) -> Floats:
+    return np.array(array, dtype=np.float64)  # numba compiles anew for read-only arrays

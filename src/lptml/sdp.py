@@ -1,0 +1,358 @@
+"""The basis problem: the paper's Basic-LPTML, a small semidefinite program solved exactly.
+
+    minimise    <C0, A> - c log det A
+    subject to  s_i (<C_i, A> - b_i) <= 0   for every constraint
+                <R, A> <= rho               optionally, for any symmetric R (Section 2.4 of the paper)
+                A positive semidefinite
+
+With c = 0 and C0 = rr' + tau I it is the paper's w(F), with a trace term that keeps the minimiser bounded and
+unique where r'Ar reaches zero. With C0 = P^-1 and c = 1 it is the metric closest to P in LogDet divergence.
+
+The work is done by the interior-point kernel of ``_sdp_kernel``. What it returns is not trusted: an optimum is
+reported only if ``certify`` confirms its residuals, infeasibility only with a Farkas certificate that
+``certify`` confirms. An instance that the kernel cannot settle goes to Clarabel if that is installed; if that
+fails too the status says so.
+"""
+
+from __future__ import annotations
+
+import enum
+import importlib.util
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lptml import _sdp_kernel as kernel
+from lptml._compile import announce
+from lptml.certify import (
+    Residuals,
+    arrays,
+    check_certificate,
+    check_optimum,
+    regulariser_arrays,
+)
+from lptml.constraints import ConstraintSet, Floats, Ints
+
+#: An optimum is accepted when no error exceeds this, and no constraint fails by more than a tenth of it: well
+#: inside the tolerance at which a constraint counts as violated.
+ACCEPT = 1e-7
+
+#: Costs of the elastic variable, in units of the normalised objective. The first suits nearly everything;
+#: multipliers beyond it (constraints that barely have a solution) need the larger ones.
+ELASTIC_COSTS = (1e6, 1e9, 1e12)
+
+_MAX_ITERATIONS = 80  # the kernel needs 8 to 30
+
+
+class Status(enum.Enum):
+    """What is known about an instance."""
+
+    OPTIMAL = "optimal"
+    INFEASIBLE = "infeasible"
+    FAILED = "failed"  # no answer could be verified
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A verified proof that constraints contradict each other.
+
+    The multipliers satisfy y >= 0, sum s_i y_i C_i (+ y_R R) >= 0 and sum s_i b_i y_i (+ y_R rho) < 0.
+
+    Attributes
+    ----------
+    y : array of shape (m,)
+        Multipliers of the constraints; sum b_i y_i = 1 (with the regulariser's share).
+    regularizer_multiplier : float
+        The multiplier of <R, A> <= rho; 0 without a regulariser.
+    gap : float
+        Every metric violates some constraint by at least this, relative to its bound.
+    radius : float
+        The certificate holds for every metric whose trace in normalised units is below this; usually infinite.
+    """
+
+    y: Floats
+    regularizer_multiplier: float
+    gap: float
+    radius: float
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The answer to a basis problem.
+
+    Attributes
+    ----------
+    status : Status
+    A : array of shape (d, d)
+        The minimiser. Of an infeasible instance, the metric whose largest relative violation is smallest.
+    dual : array of shape (m,)
+        Multipliers of the constraints; zero for slack ones.
+    regularizer_dual : float
+        The multiplier of <R, A> <= rho.
+    objective : float
+        <C0, A> - c log det A; infinite for an infeasible instance, so that it is the paper's w.
+    residuals : Residuals
+        Recomputed independently for (A, dual); large for an infeasible instance.
+    support : array of int
+        The constraints with a positive multiplier. They alone have the same optimum, or are infeasible.
+    elastic : float
+        The largest relative violation that remains: about 0 when feasible.
+    certificate : Certificate or None
+        Proof of infeasibility.
+    iterations : int
+    solver : str
+        Which solver's answer was verified: "numba" or "clarabel".
+    """
+
+    status: Status
+    A: Floats
+    dual: Floats
+    regularizer_dual: float
+    objective: float
+    residuals: Residuals
+    support: Ints
+    elastic: float
+    certificate: Certificate | None
+    iterations: int
+    solver: str
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One instance as plain arrays, in original units: what the solvers take and the checks recompute."""
+
+    V: Floats  # (m, d)
+    W: Floats  # (m, d) or (0, d)
+    sign: Floats  # (m,)
+    bound: Floats  # (m,)
+    R: Floats  # (0, d, d) or (1, d, d)
+    rho: float
+    C0: Floats  # (d, d)
+    c: float
+
+    @property
+    def m(self) -> int:
+        return len(self.V)
+
+    def value(self, A: Floats) -> float:
+        """The objective at A."""
+        linear = float(np.vdot(self.C0, A))
+        if self.c == 0.0:
+            return linear
+        determinant_sign, log = np.linalg.slogdet(A)
+        return linear - self.c * float(log) if determinant_sign > 0 else np.inf
+
+
+def solve_basis(
+    constraints: ConstraintSet,
+    objective: Floats,
+    *,
+    log_det: float = 0.0,
+    regularizer: Floats | None = None,
+    rho: float | None = None,
+    solver: str = "numba",
+    tol: float = 1e-9,
+) -> Solution:
+    """Minimise a linear function of the metric subject to constraints.
+
+    Parameters
+    ----------
+    constraints : ConstraintSet
+        A few hundred at most; ``exact_lptml`` is for more.
+    objective : array of shape (d, d)
+        C0, symmetric and positive definite, in the coordinates of the constraints.
+    log_det : float, default 0
+        The weight c of -log det A.
+    regularizer : array of shape (d, d), optional
+        Any symmetric R; with ``rho`` it adds <R, A> <= rho.
+    rho : float, optional
+    solver : {"numba", "clarabel"}
+        The compiled kernel (which falls back on Clarabel), or Clarabel at once.
+    tol : float, default 1e-9
+        Where the solver stops: relative gap and residuals in normalised units.
+
+    Returns
+    -------
+    Solution
+
+    Examples
+    --------
+    Two points shall be 2 apart and are 1 apart along the first axis:
+
+    >>> import numpy as np
+    >>> from lptml.constraints import ConstraintSet
+    >>> from lptml.sdp import solve_basis
+    >>> far = ConstraintSet.from_differences([[1.0, 0.0]], [-1], bounds=(1.0, 2.0))
+    >>> solution = solve_basis(far, np.eye(2))
+    >>> solution.status
+    <Status.OPTIMAL: 'optimal'>
+    >>> solution.A.round(6) + 0.0
+    array([[4., 0.],
+           [0., 0.]])
+    """
+    C0 = check_matrix(objective, constraints.d, "objective")
+    try:
+        np.linalg.cholesky(C0)
+    except np.linalg.LinAlgError:
+        raise ValueError("objective must be positive definite, or the minimum may not exist") from None
+    if not (np.isfinite(log_det) and log_det >= 0):
+        raise ValueError(f"log_det must be a number >= 0, got {log_det!r}")
+    if (regularizer is None) != (rho is None):
+        raise ValueError("regularizer and rho go together: give both or none")
+    if regularizer is not None:
+        regularizer = check_matrix(regularizer, constraints.d, "regularizer")
+        if not np.isfinite(rho) or not regularizer.any():
+            raise ValueError("rho must be finite and regularizer not zero")
+    if solver not in ("numba", "clarabel"):
+        raise ValueError(f'solver must be "numba" or "clarabel", got {solver!r}')
+    if not 1e-12 <= tol <= 1e-4:
+        raise ValueError(f"tol must be between 1e-12 and 1e-4, got {tol!r}")
+    V, W, sign, bound = arrays(constraints)
+    R, rho = regulariser_arrays(regularizer, rho, constraints.d)
+    return solve_problem(Problem(V, W, sign, bound, R, rho, C0, float(log_det)), solver, tol)
+
+
+def check_matrix(matrix: Floats, d: int, name: str) -> Floats:
+    """A finite symmetric (d, d) matrix, or ValueError."""
+    matrix = np.array(matrix, dtype=np.float64)
+    if matrix.shape != (d, d) or not np.isfinite(matrix).all():
+        raise ValueError(f"{name} must be a finite matrix of shape {(d, d)}, got shape {matrix.shape}")
+    if np.abs(matrix - matrix.T).max() > 1e-9 * np.abs(matrix).max():
+        raise ValueError(f"{name} must be symmetric")
+    return (matrix + matrix.T) / 2
+
+
+def solve_problem(problem: Problem, solver: str = "numba", tol: float = 1e-9) -> Solution:
+    """Solve an instance whose arrays are known to be valid; the entry for inner loops."""
+    if problem.m + len(problem.R) == 0:
+        return _unconstrained(problem)
+    solution = None
+    if solver == "numba":
+        announce(kernel.solve)
+        for cost in ELASTIC_COSTS:
+            solution = _solve_kernel(problem, cost, tol)
+            if solution.status is not Status.FAILED:
+                return solution
+    if importlib.util.find_spec("clarabel") is not None:
+        from lptml._clarabel import solve_clarabel
+
+        return solve_clarabel(problem, tol)
+    if solution is None:
+        raise ImportError('solver="clarabel" needs Clarabel: pip install clarabel')
+    return solution
+
+
+def _solve_kernel(problem: Problem, cost: float, tol: float) -> Solution:
+    """One run of the kernel and the check of what it says."""
+    p = problem
+    U, s, h, R, C0, scale, size, unit = kernel.scale_problem(p.V, p.W, p.sign, p.bound, p.R, p.rho, p.C0)
+    _, iterations, X, y, z, t = kernel.solve(U, p.m, s, h, R, C0, p.c / size, cost, tol, _MAX_ITERATIONS)
+    A = X / scale[:, None] / scale
+    tight = y > z  # strict complementarity: one of the two is of the order of the tolerance
+    multipliers = np.where(tight, y, 0.0)
+    units = np.append(p.bound, unit)[: len(y)]
+    if t < ACCEPT:
+        solution = conclude(p, A, multipliers * size / units, iterations, "numba", t)
+        if solution.status is Status.OPTIMAL:
+            return solution
+        solution = conclude(p, A, y * size / units, iterations, "numba", t)
+        if solution.status is Status.OPTIMAL:
+            return solution
+    if t > 0.01 * ACCEPT:
+        for weights in (multipliers, y):
+            found = certificate(p, repaired(U, s, R, weights) / units)
+            if found is not None:
+                return infeasible(p, A, found, iterations, "numba", t)
+    return conclude(p, A, y * size / units, iterations, "numba", t)
+
+
+def conclude(
+    problem: Problem, A: Floats, dual: Floats, iterations: int, solver: str, elastic: float
+) -> Solution:
+    """OPTIMAL if the independent check of (A, dual) agrees, else FAILED."""
+    residuals = check_optimum(problem, A, dual)
+    good = residuals.largest <= ACCEPT and residuals.primal <= 0.1 * ACCEPT
+    m = problem.m
+    return Solution(
+        status=Status.OPTIMAL if good else Status.FAILED,
+        A=A,
+        dual=dual[:m],
+        regularizer_dual=float(dual[m]) if len(dual) > m else 0.0,
+        objective=problem.value(A),
+        residuals=residuals,
+        support=np.flatnonzero(dual[:m] > 0),
+        elastic=float(elastic),
+        certificate=None,
+        iterations=int(iterations),
+        solver=solver,
+    )
+
+
+def infeasible(
+    problem: Problem, A: Floats, proof: Certificate, iterations: int, solver: str, elastic: float
+) -> Solution:
+    """An infeasible instance with its verified certificate."""
+    dual = np.append(proof.y, proof.regularizer_multiplier)[: problem.m + len(problem.R)]
+    return Solution(
+        status=Status.INFEASIBLE,
+        A=A,
+        dual=proof.y,
+        regularizer_dual=proof.regularizer_multiplier,
+        objective=np.inf,
+        residuals=check_optimum(problem, A, dual),
+        support=np.flatnonzero(proof.y > 0),
+        elastic=float(elastic),
+        certificate=proof,
+        iterations=int(iterations),
+        solver=solver,
+    )
+
+
+def certificate(problem: Problem, y: Floats) -> Certificate | None:
+    """The multipliers as a certificate, if the independent check accepts them."""
+    units = np.append(problem.bound, abs(problem.rho) or 1.0)[: len(y)]
+    total = float(y @ units)
+    if not total > 0:
+        return None
+    check = check_certificate(problem, y / total)
+    if not check.valid:
+        return None
+    m = problem.m
+    extra = float(y[m] / total) if len(y) > m else 0.0
+    return Certificate(y[:m] / total, extra, check.gap, check.radius)
+
+
+def repaired(U: Floats, s: Floats, R: Floats, y: Floats) -> Floats:
+    """Multipliers in normalised units, changed a little so that their sum of matrices is semidefinite.
+
+    The elastic problem gives C0 + sum y_i s_i C_i >= 0, so without C0 (a millionth of the sum) the smallest
+    eigenvalue may be slightly negative. A little more weight on the upper bounds among them lifts it: their
+    matrices are semidefinite. Lower bounds that reach outside the span of those can have no weight at all.
+    """
+    m, d = len(s), U.shape[1]
+    y = y / max(y.sum(), 1e-300)
+    upper = (s > 0) & (y[:m] > 0)
+    if len(U) > m or not upper.any():
+        return y
+    P = U[:m][upper].T @ U[:m][upper] / upper.sum()
+    values, Q = np.linalg.eigh(P)
+    Q = Q[:, values > 1e-12 * values[-1]]  # (d, rank)
+    if Q.shape[1] < d:
+        outside = U[:m] - (U[:m] @ Q) @ Q.T
+        y[:m][np.abs(outside).max(axis=1) > 1e-9 * np.abs(U[:m]).max(axis=1)] = 0.0
+    root = Q / np.sqrt(values[-Q.shape[1] :])  # root' P root = I
+    S = (U[:m].T * (s * y[:m])) @ U[:m]
+    if len(R):
+        S += y[m] * R[0]
+    low = np.linalg.eigvalsh(root.T @ S @ root)[0]
+    if low < 1e-14:
+        y[:m][upper] += (1e-12 - 1.001 * min(low, 0.0)) / upper.sum()
+    return y
+
+
+def _unconstrained(problem: Problem) -> Solution:
+    """Nothing to satisfy: A = 0, or the prior itself."""
+    d = len(problem.C0)
+    A = np.zeros((d, d)) if problem.c == 0 else problem.c * np.linalg.inv(problem.C0)
+    return conclude(problem, (A + A.T) / 2, np.empty(0), 0, "closed form", 0.0)
