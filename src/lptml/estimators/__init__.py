@@ -1,1 +1,8 @@
 """Scikit-learn estimators: metric learners from pairs, labelled points, triplets and quadruplets."""
+
+from lptml.estimators.pairs import LPTML
+from lptml.estimators.quadruplets import LPTML_Quadruplets
+from lptml.estimators.supervised import LPTML_Supervised
+from lptml.estimators.triplets import LPTML_Triplets
+
+__all__ = ["LPTML", "LPTML_Quadruplets", "LPTML_Supervised", "LPTML_Triplets"]

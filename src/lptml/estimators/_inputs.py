@@ -19,8 +19,8 @@ __all__ = [
     "ArrayPreprocessor",
     "FloatArray",
     "PreprocessorError",
-    "check_initial_metric",
     "check_magnitude",
+    "check_metric",
     "check_pair_labels",
     "check_point_labels",
     "check_preprocessor",
@@ -268,24 +268,24 @@ def check_weight(weight: Any, n: int, *, name: str = "sample_weight") -> FloatAr
     return np.asarray(array, dtype=np.float64)
 
 
-def check_initial_metric(metric: Any, d: int) -> FloatArray | None:
-    """Return a start for the search as a positive semidefinite (d, d) array, or None.
+def check_metric(metric: Any, d: int, name: str) -> FloatArray | None:
+    """Return a positive semidefinite (d, d) array, or None where none is given.
 
     Examples
     --------
-    >>> check_initial_metric([[2, 0], [0, 1]], 2)
+    >>> check_metric([[2, 0], [0, 1]], 2, "initial_metric")
     array([[2., 0.],
            [0., 1.]])
     """
     if metric is None:
         return None
-    matrix = check_array(metric, dtype=np.float64, input_name="initial_metric")
+    matrix = check_array(metric, dtype=np.float64, input_name=name)
     if matrix.shape != (d, d):
-        raise ValueError(f"initial_metric must have shape ({d}, {d}), got {matrix.shape}")
+        raise ValueError(f"{name} must have shape ({d}, {d}), got {matrix.shape}")
     largest = float(np.abs(matrix).max())
     if not np.allclose(matrix, matrix.T, rtol=0.0, atol=1e-8 * largest):
-        raise ValueError("initial_metric must be symmetric")
+        raise ValueError(f"{name} must be symmetric")
     matrix = (matrix + matrix.T) / 2
     if np.linalg.eigvalsh(matrix)[0] < -1e-8 * largest:
-        raise ValueError("initial_metric must be positive semidefinite: it has a negative eigenvalue")
+        raise ValueError(f"{name} must be positive semidefinite: it has a negative eigenvalue")
     return np.asarray(matrix, dtype=np.float64)

@@ -1,0 +1,275 @@
+"""What the four LPTML estimators share: their options, and the way from a source of constraints to a metric.
+
+Before learning, equal constraints become one with the sum of their weights, in an order that depends on the
+data alone. So a weight of two means what two copies mean, bit for bit, and neither duplicates nor the order
+of the input change the result. Rates and counts are reported for the constraints as they were given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from lptml.constraints import ConstraintSet, Source
+from lptml.estimators import _inputs
+from lptml.estimators._callbacks import CallbackSupport, Progress
+from lptml.estimators._inputs import FloatArray
+from lptml.estimators._mahalanobis import components_from_metric
+from lptml.labels import LabelledPairs
+
+__all__ = [
+    "COMMON_CONSTRAINTS",
+    "PAIR_CONSTRAINTS",
+    "LPTMLBase",
+    "comparisons",
+    "each_as_one",
+    "kind_weights",
+    "merge_rows",
+    "one_direction",
+    "seed",
+]
+
+#: Pairs by their difference vectors, or implicit in labels.
+Pairs = FloatArray | LabelledPairs
+
+#: Domains of the options that every LPTML estimator has.
+COMMON_CONSTRAINTS: dict[str, Any] = {
+    "max_trials": [Interval(Integral, 0, None, closed="left")],
+    "epsilon": [Interval(Real, 0, None, closed="neither")],
+    "objective": [StrOptions({"random", "trace", "prior"})],
+    "refine": ["boolean"],
+    "regularization": [Interval(Real, 0, None, closed="left")],
+    "regularizer": [None, "array-like"],
+    "n_components": [None, Interval(Integral, 1, None, closed="left")],
+    "approximate_counting": ["boolean", StrOptions({"auto"})],
+    "time_limit": [None, Interval(Real, 0, None, closed="neither")],
+    "engine": [str, object],
+    "n_jobs": [None, Integral],
+    "random_state": ["random_state"],
+    "verbose": ["verbose"],
+    "callback": [None, callable],
+    "checkpoint": [None, str, object],
+    "preprocessor": "no_validation",
+}
+
+#: Domains of the options that only pairs have.
+PAIR_CONSTRAINTS: dict[str, Any] = {
+    "bounds": [
+        StrOptions({"auto"}),
+        Interval(Real, 0, None, closed="neither"),
+        tuple,
+        list,
+    ],
+    "class_weight": [None, StrOptions({"balanced"}), dict],
+}
+
+
+class LPTMLBase(CallbackSupport, BaseEstimator):
+    """Learning, and the fitted attributes that tell what was learned."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = COMMON_CONSTRAINTS
+    components_: FloatArray
+
+    def _check_options(self, d: int) -> None:
+        """Refuse options that fit their own domain but not each other or the data."""
+        options: Any = self
+        if options.n_components is not None and options.n_components > d:
+            raise ValueError(f"n_components must be at most the {d} features, got {options.n_components}")
+        if options.n_jobs == 0:
+            raise ValueError("n_jobs must not be 0")
+        if options.regularizer is not None and options.regularization == 0:
+            raise ValueError("regularizer has no effect while regularization is 0")
+
+    @staticmethod
+    def _bounds(bounds: Any, distinct: Pairs, given: Pairs) -> tuple[float, float]:
+        """Return (u, l) for pairs: percentiles are those of all given pairs, a ratio needs their size."""
+        from lptml.bounds import resolve_bounds, training_distances
+
+        return resolve_bounds(bounds, training_distances(given if _is_percentile(bounds) else distinct))
+
+    def _learn(self, source: Source, initial_metric: Any, data: dict[str, Any]) -> Any:
+        """Learn a metric for the constraints, and set what does not depend on how they were given."""
+        from lptml.learn import learn  # compiled code is loaded by the first fit, not by the import
+
+        options: Any = self
+        d = source.d
+
+        def components(A: FloatArray) -> FloatArray:
+            return components_from_metric(A, options.n_components)
+
+        progress = Progress(self, options.callback, data, components)
+        progress.begin()
+        learned = _call(
+            learn,
+            source,
+            max_trials=options.max_trials,
+            epsilon=options.epsilon,
+            objective=options.objective,
+            refine=options.refine,
+            regularization=options.regularization,
+            regularizer=_inputs.check_metric(options.regularizer, d, "regularizer"),
+            n_components=options.n_components,
+            approximate_counting=options.approximate_counting,
+            time_limit=options.time_limit,
+            engine=options.engine,
+            n_jobs=options.n_jobs,
+            random_state=seed(options.random_state),
+            verbose=int(options.verbose),
+            callback=progress if progress.wanted else None,
+            checkpoint=options.checkpoint,
+            initial_metric=_inputs.check_metric(initial_metric, d, "initial_metric"),
+        )
+        self.components_ = components(learned.A)
+        self.history_ = learned.history
+        self.n_trials_ = learned.n_trials
+        self.n_iter_ = max(1, learned.n_trials)
+        self.n_infeasible_ = learned.n_infeasible
+        self.status_ = learned.status.value
+        progress.end()
+        return learned
+
+    def _report(self, learned: Any, given: Source, counted: Source) -> None:
+        """Set the rates for the constraints as they were given: weighted, and each counted as one."""
+        A = self.components_.T @ self.components_
+        total = given.total_weight
+        self.violation_rate_ = float(given.cost(A)) / total
+        self.trivial_rate_ = min(given.trivial_costs()) / total
+        self.lower_bound_ = (learned.lower_bound or 0.0) / total
+        self.n_violations_ = round(counted.cost(A))
+
+
+def _is_percentile(bounds: Any) -> bool:
+    return isinstance(bounds, tuple | list) and len(bounds) > 0 and bounds[0] == "percentile"
+
+
+def seed(random_state: Any) -> int:
+    """Return a whole number that stands for scikit-learn's ways of giving a random state."""
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def one_direction(V: FloatArray) -> FloatArray:
+    """Return difference vectors turned so that their first nonzero entry is positive: v and -v are alike.
+
+    Examples
+    --------
+    >>> one_direction(np.array([[0.0, -1.0], [2.0, -3.0]]))
+    array([[ 0.,  1.],
+           [ 2., -3.]])
+    """
+    entry = V[np.arange(len(V)), (V != 0).argmax(axis=1)]
+    return np.where(entry[:, None] < 0, -V, V) + 0.0  # + 0.0: no negative zeros
+
+
+def merge_rows(
+    rows: FloatArray, labels: NDArray[Any], weight: FloatArray | None
+) -> tuple[NDArray[np.intp], FloatArray, NDArray[np.intp]]:
+    """Group rows that are equal and have equal labels, in an order that the data alone determines.
+
+    Rows of weight zero are left out.
+
+    Parameters
+    ----------
+    rows : array (n, m)
+    labels : array (n,) of numbers
+    weight : array (n,) or None
+
+    Returns
+    -------
+    first : array (k,)
+        The number of the first row of each group.
+    total : array (k,)
+        The weight of each group.
+    group : array (n,)
+        The group of each row, -1 where its weight is zero.
+
+    Examples
+    --------
+    >>> rows = np.array([[2.0], [1.0], [2.0], [2.0]])
+    >>> first, total, group = merge_rows(rows, np.array([1, 1, 1, -1]), None)
+    >>> total[group]
+    array([2., 1., 2., 1.])
+    """
+    kept = np.arange(len(rows)) if weight is None else np.flatnonzero(weight > 0)
+    w = np.ones(len(kept)) if weight is None else weight[kept]
+    # One number a row that decides the order: a fixed generic combination, summed column by column so that
+    # equal rows give equal sums whatever their place in memory.
+    generic = np.random.default_rng(0).normal(size=rows.shape[1] + 1)
+    key = generic[-1] * labels[kept]
+    spread = np.abs(rows).max(axis=0, initial=0.0)
+    for j, scale in enumerate(np.where(spread > 0, spread, 1.0)):
+        key = key + generic[j] * (rows[kept, j] / scale)
+    order = np.argsort(key, kind="stable")
+    ordered = kept[order]
+    new = np.ones(len(ordered), dtype=bool)
+    new[1:] = (rows[ordered[1:]] != rows[ordered[:-1]]).any(axis=1) | (
+        labels[ordered[1:]] != labels[ordered[:-1]]
+    )
+    number = np.cumsum(new) - 1
+    group = np.full(len(rows), -1, dtype=np.intp)
+    group[ordered] = number
+    return ordered[new], np.bincount(number, weights=w[order]).astype(np.float64), group
+
+
+def kind_weights(
+    class_weight: str | Mapping[int, float] | None, y: NDArray[np.int8], weight: FloatArray | None
+) -> FloatArray | None:
+    """Return the weights of pairs with ``class_weight`` applied to similar (+1) and dissimilar (-1) ones.
+
+    Examples
+    --------
+    >>> kind_weights("balanced", np.array([1, -1, -1, -1], dtype=np.int8), None)
+    array([2.        , 0.66666667, 0.66666667, 0.66666667])
+    """
+    if class_weight is None:
+        return weight
+    w = np.ones(len(y)) if weight is None else weight
+    if class_weight == "balanced":
+        totals = {kind: float(w[y == kind].sum()) for kind in (1, -1)}
+        factors = {kind: w.sum() / (2 * total) for kind, total in totals.items()}
+    else:
+        assert not isinstance(class_weight, str)
+        factors = _check_class_weight(class_weight)
+    return w * np.where(y == 1, factors[1], factors[-1])
+
+
+def _check_class_weight(class_weight: Mapping[Any, Any]) -> dict[int, float]:
+    if set(class_weight) != {1, -1}:
+        raise ValueError(f"class_weight must give weights for +1 and -1, got {class_weight!r}")
+    factors = {int(kind): class_weight[kind] for kind in class_weight}
+    for value in factors.values():
+        if not isinstance(value, Real) or not 0 < value < np.inf:
+            raise ValueError(f"class_weight must hold positive finite numbers, got {class_weight!r}")
+    return {kind: float(value) for kind, value in factors.items()}
+
+
+def each_as_one(constraints: ConstraintSet) -> ConstraintSet:
+    """Return the same constraints with a weight of one each."""
+    return ConstraintSet(
+        V=constraints.V.view(),
+        W=None if constraints.W is None else constraints.W.view(),
+        sign=constraints.sign.view(),
+        bound=constraints.bound.view(),
+        weight=np.ones(constraints.n),
+    )
+
+
+def comparisons(near: FloatArray, far: FloatArray, weight: FloatArray | None) -> ConstraintSet:
+    """Return the constraints "the first vector is shorter than the second, by a margin of 1 in squares"."""
+    origin = np.zeros_like(near)
+    return ConstraintSet.from_quadruplets(np.stack([near, origin, far, origin], axis=1), weight=weight)
+
+
+def _call(learn, source, **k):
+    import inspect
+
+    p = inspect.signature(learn).parameters
+    return learn(source, **{a: b for a, b in k.items() if a in p})

@@ -1,0 +1,217 @@
+"""LPTML from pairs: the metric that violates the least weight of similar and dissimilar pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from lptml.constraints import ConstraintSet
+from lptml.estimators import _inputs
+from lptml.estimators._callbacks import with_callbacks
+from lptml.estimators._lptml import (
+    COMMON_CONSTRAINTS,
+    PAIR_CONSTRAINTS,
+    LPTMLBase,
+    each_as_one,
+    kind_weights,
+    merge_rows,
+    one_direction,
+)
+from lptml.estimators.base import PairsMixin
+
+__all__ = ["LPTML"]
+
+
+class LPTML(PairsMixin, LPTMLBase):
+    """Learn a Mahalanobis metric from pairs, some of whose verdicts may be wrong.
+
+    The metric violates as little as can be found of the constraints "similar pairs are at most u apart,
+    dissimilar pairs at least l", so a wrong verdict is a violated constraint and does not bend the metric.
+
+    Parameters
+    ----------
+    max_trials : int, default=100
+        Random samples that the search solves exactly (the paper's t); 0 leaves everything to refinement.
+    epsilon : float, default=0.5
+        Resolution of the search's grid of sampling rates, p = (1 + epsilon)^-i.
+    objective : {"trace", "random", "prior"}, default="trace"
+        What a sample's metric minimises: the trace, r'Ar for a random direction r, or the divergence from a
+        prior (``initial_metric`` where given, else the identity of the scaled features).
+    bounds : "auto", float, (u, l) or ("percentile", a, b), default="auto"
+        How near similar pairs must be (u) and how far apart dissimilar ones (l): left to the default, as the
+        ratio u / l, as two distances, or at the a-th and b-th percentile of the training distances.
+    refine : bool, default=True
+        Whether to optimise the best metrics of the search locally; False is the paper's plain search.
+    regularization : float, default=0
+        eta: the cost is the violated weight plus eta <R, A>.
+    regularizer : array-like (n_features, n_features), optional
+        R, the identity if not given; refused while ``regularization`` is 0.
+    n_components : int, optional
+        Largest rank of the metric and number of rows of ``components_``; all features if not given.
+    class_weight : None, "balanced" or dict, default=None
+        Factors {1: a, -1: b} for the weights of similar and dissimilar pairs; "balanced" gives both kinds the
+        same total.
+    approximate_counting : bool or "auto", default="auto"
+        Whether to drop a candidate of the search as soon as a sequential test says that it cannot win; "auto"
+        does so where there are many constraints. The cost of the result is exact in any case.
+    time_limit : float, optional
+        Seconds after which the best metric so far is taken.
+    engine : {"local", "dask", "spark"} or an engine, default="local"
+        Where the trials of the search run.
+    n_jobs : int, optional
+        Trials at the same time on the local engine, as in joblib; the result does not depend on it.
+    random_state : int, RandomState or None, default=None
+        The same number gives the same metric, bit for bit.
+    verbose : int, default=0
+        Above 0, progress is shown.
+    callback : callable, optional
+        Called with the progress of the fit; a true result stops it. See :func:`lptml.learn.learn`.
+    checkpoint : path, optional
+        File that keeps the state of the search; a fit started again with it goes on from there.
+    preprocessor : None, array-like or callable, default=None
+        Lets input be given as indices: the points they refer to, or a function from indices to points.
+
+    Attributes
+    ----------
+    components_ : ndarray (n_components, n_features)
+        L, the learned map; the Mahalanobis matrix is L'L.
+    n_violations_ : int
+        Number of the given pairs that the metric violates.
+    violation_rate_ : float
+        Share of their weight.
+    trivial_rate_ : float
+        The same for the better of the two trivial metrics, A = 0 and A without limit.
+    lower_bound_ : float
+        No metric has a smaller rate; 0 where nothing was proven.
+    support_ : ndarray of int
+        Numbers of the pairs that hold the metric in place.
+    bounds_ : (float, float)
+        The bounds (u, l) used.
+    threshold_ : float
+        Largest distance that :meth:`predict` calls similar; calibrated on the training pairs.
+    history_ : tuple of (seconds, cost)
+        The least cost after each improvement.
+    n_trials_, n_infeasible_ : int
+        Samples that the search solved, and how many of them were infeasible.
+    n_iter_ : int
+        The same as ``n_trials_``, at least 1.
+    status_ : str
+        Why learning ended.
+    suspicion_ : ndarray (n_pairs,)
+        How strongly the metric contradicts the verdict of each pair, from 0 to 1.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where the input had names.
+
+    See Also
+    --------
+    LPTML_Supervised : From points and their classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lptml import LPTML
+    >>> rng = np.random.default_rng(0)
+    >>> pairs = rng.normal(size=(200, 2, 3))
+    >>> near = abs(pairs[:, 0, 0] - pairs[:, 1, 0]) < 1  # just the first feature matters
+    >>> y = np.where(near, 1, -1)
+    >>> model = LPTML(random_state=0).fit(pairs, y)
+    >>> model.violation_rate_ < 0.03 < model.trivial_rate_
+    True
+    >>> model.predict([[[0.0, 0.0, 0.0], [0.1, 2.0, -2.0]], [[0.0, 0.0, 0.0], [2.0, 0.0, 0.0]]])
+    array([ 1, -1])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = COMMON_CONSTRAINTS | PAIR_CONSTRAINTS
+
+    def __init__(
+        self,
+        *,
+        max_trials: int = 100,
+        epsilon: float = 0.5,
+        objective: str = "trace",
+        bounds: Any = "auto",
+        refine: bool = True,
+        regularization: float = 0.0,
+        regularizer: Any = None,
+        n_components: int | None = None,
+        class_weight: Any = None,
+        approximate_counting: bool | str = "auto",
+        time_limit: float | None = None,
+        engine: Any = "local",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Callable[..., Any] | None = None,
+        checkpoint: Any = None,
+        preprocessor: Any = None,
+    ) -> None:
+        self.max_trials = max_trials
+        self.epsilon = epsilon
+        self.objective = objective
+        self.bounds = bounds
+        self.refine = refine
+        self.regularization = regularization
+        self.regularizer = regularizer
+        self.n_components = n_components
+        self.class_weight = class_weight
+        self.approximate_counting = approximate_counting
+        self.time_limit = time_limit
+        self.engine = engine
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+        self.checkpoint = checkpoint
+        self.preprocessor = preprocessor
+
+    @with_callbacks
+    def fit(
+        self,
+        pairs: Any,
+        y: Any,
+        calibration_params: Mapping[str, Any] | None = None,
+        *,
+        sample_weight: Any = None,
+        initial_metric: Any = None,
+    ) -> Self:
+        """Learn the metric.
+
+        Parameters
+        ----------
+        pairs : array-like (n_pairs, 2, n_features), or (n_pairs, 2) of indices with a preprocessor
+        y : array-like (n_pairs,)
+            +1 for similar, -1 for dissimilar pairs.
+        calibration_params : dict, optional
+            How to set ``threshold_`` at the end, on these pairs: ``strategy``, ``min_rate`` and ``beta`` of
+            :meth:`calibrate_threshold`.
+        sample_weight : array-like (n_pairs,), optional
+            What violating each pair costs.
+        initial_metric : array-like (n_features, n_features), optional
+            A metric to start from as well; the result never costs more.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        self._check_calibration_params(calibration_params)
+        points, labels = self._start_pairs(pairs, y)
+        n, _, d = points.shape
+        self._check_options(d)
+        weight = _inputs.check_weight(sample_weight, n)
+        if weight is not None and len(np.unique(labels[weight > 0])) < 2:
+            raise ValueError("sample_weight leaves just one class of pairs: both kinds are needed")
+        weight = kind_weights(self.class_weight, labels, weight)
+        V = one_direction(points[:, 0] - points[:, 1])  # (n, d)
+        first, total, _ = merge_rows(V, labels, weight)
+        self.bounds_ = self._bounds(self.bounds, V[first], V if weight is None else V[weight > 0])
+        source = ConstraintSet.from_differences(V[first], labels[first], bounds=self.bounds_, weight=total)
+        learned = self._learn(source, initial_metric, {"X": points, "y": labels})
+        given = ConstraintSet.from_differences(V, labels, bounds=self.bounds_, weight=weight)
+        self._report(learned, given, each_as_one(given))
+        self.support_ = first[learned.support]
+        self._calibrate(points, labels, calibration_params, weight)
+        return self
