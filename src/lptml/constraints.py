@@ -129,6 +129,11 @@ class ConstraintSet:
             if array is not None:
                 array.flags.writeable = False
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Pickle forgets the flag, and compiled kernels would be compiled again for writable arrays.
+        self.__dict__.update(state)
+        self.__post_init__()
+
     @classmethod
     def from_differences(
         cls, V: ArrayLike, y: ArrayLike, *, bounds: tuple[float, float], weight: ArrayLike | None = None
