@@ -64,7 +64,7 @@ def best_multiple(constraints: ConstraintSet, A: Floats, slope: float = 0.0) -> 
     >>> from lptml.counting import best_multiple
     >>> pairs = ConstraintSet.from_differences([[1.0], [4.0]], [+1, -1], bounds=(1.0, 3.0))
     >>> best_multiple(pairs, np.eye(1))
-    Scaled(scale=0.75..., cost=0.0)
+    Scaled(scale=0.7..., cost=0.0)
     >>> best_multiple(pairs, np.eye(1), slope=1.0)
     Scaled(scale=0.56..., cost=0.56...)
     """
@@ -353,11 +353,9 @@ def _best_multiple(
             high = np.inf
             for c in range(b + 1, _BINS):
                 high = min(high, left[c])
-            if high == np.inf:
-                high = 4.0 * low
         if high <= low:
             continue
         if cost < best or high / low > ratio:
             best, ratio = cost, high / low
-            scale = math.sqrt(low) * math.sqrt(high)
+            scale = 2.0 * low if high == np.inf else math.sqrt(low) * math.sqrt(high)
     return scale, best

@@ -1,0 +1,239 @@
+"""The moving parts of the search: units of trials out, results in, in the order of trials.
+
+``Run`` is the state of a search between two units. All of it is written to a checkpoint, and it depends on
+the trials reduced so far and on nothing else (but for the clock): a search that resumes from it ends like
+one that was never stopped.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from types import FrameType, TracebackType
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lptml._reduction import Entry, Leaderboard
+from lptml._trial import Candidate, Problem, TrialStatus, extend_trial, more_rows, score
+from lptml.constraints import Floats, Source
+from lptml.engines.base import PartitionedSource, Session, Unit, UnitResult
+
+_FIRST_UNIT = 4  # trials, before any was timed
+_BATCH_ROWS = 1 << 20  # rows of samples that one pass over a partitioned source brings
+_ROUNDS = 200
+
+
+@dataclass
+class Run:
+    """The state of a search."""
+
+    board: Leaderboard
+    next_trial: int = 0
+    statuses: NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(TrialStatus), dtype=np.int64))
+    looked: int = 0
+    solves: int = 0
+    seconds: float = 0.0  # of earlier runs, when resumed
+    history: list[tuple[int, float, float]] = field(default_factory=list)  # (trial, second, best cost)
+    began: float = field(default_factory=time.monotonic)
+    target: float = 0.0  # a cost that ends the search
+
+    @property
+    def elapsed(self) -> float:
+        return self.seconds + time.monotonic() - self.began
+
+    def start(self, problem: Problem) -> None:
+        """Put the best multiple of the identity on the board, so that the result is never worse."""
+        identity = Candidate(TrialStatus.FEASIBLE, np.eye(problem.d), 0)
+        _, A, scale, cost, mask, looked, _ = score(problem, identity)
+        self.board.start(
+            Entry(-1, A, scale, cost, problem.penalty(A), [mask] if problem.paired_counts else [])
+        )
+        self.history.append((-1, self.elapsed, cost))
+        self.looked += looked
+
+    def absorb(self, problem: Problem, result: UnitResult, k: int) -> bool:
+        """Take in the k-th trial of a result; True when it leads."""
+        trial = result.first + k
+        self.statuses[result.status[k]] += 1
+        self.looked += int(result.looked[k])
+        self.solves += int(result.solves[k])
+        self.next_trial = trial + 1
+        if not np.isfinite(result.cost[k]):
+            return False
+        A = result.A[k]
+        masks = [result.violated[k]] if problem.paired_counts else []
+        entry = Entry(trial, A, float(result.scale[k]), float(result.cost[k]), problem.penalty(A), masks)
+        leads = self.board.add(entry)
+        if leads:
+            self.history.append((trial, self.elapsed, entry.cost))
+        return leads
+
+    def proven_cost(self, problem: Problem, source: Source | PartitionedSource) -> float:
+        """The leader's cost over all constraints; counted only when its estimate may end the search."""
+        leader = self.board.leader
+        if not self.board.rows:
+            return leader.cost
+        if leader.cost > self.target:
+            return np.inf
+        cost = cost_of(source, leader.metric) + leader.penalty
+        self.looked += problem.n
+        if cost <= self.target:
+            leader.cost = cost
+            self.board.crowned = leader
+        return cost
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All of it as arrays, for a checkpoint."""
+        own: dict[str, NDArray[Any]] = {
+            "next_trial": np.array(self.next_trial),
+            "statuses": self.statuses,
+            "counters": np.array([self.looked, self.solves]),
+            "seconds": np.array(self.elapsed),
+            "history": np.array(self.history, dtype=np.float64).reshape(-1, 3),
+        }
+        return own | {f"board_{name}": array for name, array in self.board.state().items()}
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """The opposite of ``state``."""
+        self.next_trial = int(state["next_trial"])
+        self.statuses = state["statuses"].astype(np.int64)
+        self.looked, self.solves = (int(number) for number in state["counters"])
+        self.seconds = float(state["seconds"])
+        self.history = [(int(trial), float(second), float(cost)) for trial, second, cost in state["history"]]
+        prefix = "board_"
+        self.board.restore({k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)})
+
+
+class Pace:
+    """How many trials make a unit of the length that the engine wants, from the time that trials take."""
+
+    def __init__(self) -> None:
+        self.trials = 0
+        self.seconds = 0.0
+
+    def note(self, result: UnitResult) -> None:
+        # Later trials count more: the first ones wait for compilers and caches.
+        self.trials = self.trials // 2 + result.count
+        self.seconds = self.seconds / 2 + result.seconds
+
+    def unit(self, session: Session, left: int) -> int:
+        if not self.trials:
+            return min(_FIRST_UNIT, left)
+        wanted = int(session.unit_seconds * self.trials / max(self.seconds, 1e-9))
+        # Towards the end units get smaller, so that no worker is left with a whole one when the others stop.
+        return max(1, min(wanted, -(-left // (2 * session.workers)), left))
+
+
+def units(
+    problem: Problem, source: Source | PartitionedSource, session: Session, pace: Pace, first: int, total: int
+) -> Iterator[Unit]:
+    """Units of the trials ``first`` to ``total``; from partitions, samples are taken a batch a pass."""
+    while first < total:
+        if problem.source is not None:
+            count = pace.unit(session, total - first)
+            yield Unit(first, count)
+            first += count
+            continue
+        heads = []
+        rows = 0
+        while first + len(heads) < total and rows < _BATCH_ROWS:
+            heads.append(problem.sample(first + len(heads)).head(problem.head))
+            rows += len(heads[-1])
+        samples = cast(PartitionedSource, source).take_batch(heads)
+        last = first + len(samples)
+        while first < last:
+            count = min(pace.unit(session, total - first), last - first)
+            yield Unit(first, count, tuple(samples[:count]))
+            samples = samples[count:]
+            first += count
+
+
+def in_order(results: Iterator[UnitResult | None], first: int) -> Iterator[UnitResult | None]:
+    """Results by ascending trial number; heartbeats pass through."""
+    early: dict[int, UnitResult] = {}
+    for result in results:
+        if result is None:
+            yield None
+            continue
+        early[result.first] = result
+        while first in early:
+            ready = early.pop(first)
+            first += ready.count
+            yield ready
+
+
+def complete(problem: Problem, source: PartitionedSource, result: UnitResult) -> UnitResult:
+    """Finish what a unit left to the driver: pending trials, and exact counts when these were asked for."""
+    arrays = {
+        name: getattr(result, name).copy()
+        for name in ("status", "A", "scale", "cost", "violated", "looked", "solves")
+    }
+    open_trials = {
+        p.trial: Candidate(TrialStatus.PENDING, p.A, int(result.solves[p.trial - result.first]), p.active)
+        for p in result.pending
+    }
+    for step in range(_ROUNDS):
+        if not open_trials:
+            break
+        requests = [(candidate.A, problem.sample(trial)) for trial, candidate in open_trials.items()]
+        found = source.worst(requests, more_rows(problem))
+        for trial, (_, rows) in zip(list(open_trials), found):
+            candidate, done = extend_trial(problem, trial, step, open_trials[trial], rows)
+            open_trials[trial] = candidate
+            if done:
+                _put(arrays, trial - result.first, score(problem, candidate))
+                del open_trials[trial]
+    for trial, candidate in open_trials.items():
+        failed = Candidate(TrialStatus.FAILED, candidate.A, candidate.solves)
+        _put(arrays, trial - result.first, score(problem, failed))
+    if problem.exact_counts:
+        usable = np.flatnonzero(np.isfinite(arrays["cost"]))
+        metrics = arrays["scale"][usable, None, None] * arrays["A"][usable]
+        if len(usable):
+            penalties = [problem.penalty(A) for A in metrics]
+            arrays["cost"][usable] = source.cost(metrics) + np.array(penalties)
+            arrays["looked"][usable] += problem.n
+    return UnitResult(first=result.first, seconds=result.seconds, **arrays)
+
+
+def _put(arrays: dict[str, NDArray[Any]], k: int, row: tuple[Any, ...]) -> None:
+    for name, value in zip(("status", "A", "scale", "cost", "violated", "looked", "solves"), row):
+        arrays[name][k] = value
+
+
+def cost_of(source: Source | PartitionedSource, A: Floats) -> float:
+    """The cost of one metric over all constraints."""
+    return float(source.cost(A[None])[0])
+
+
+class Interrupts:
+    """The first Ctrl-C sets ``seen``, so that no step is cut in half; the second one raises.
+
+    Python delivers signals to the main thread, so elsewhere this does nothing.
+    """
+
+    def __init__(self) -> None:
+        self.seen = False
+        self._previous: Any = None
+
+    def __enter__(self) -> Interrupts:
+        heard = threading.current_thread() is threading.main_thread()
+        if heard and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self._previous = signal.signal(signal.SIGINT, self._handle)
+        return self
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.seen:
+            raise KeyboardInterrupt
+        self.seen = True
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._previous is not None:
+            signal.signal(signal.SIGINT, self._previous)

@@ -1,0 +1,193 @@
+"""The reduction of Algorithm 2: of all candidates, the one that violates least.
+
+``Leaderboard`` takes candidates in the order of trials and keeps those that may still win. It is a function
+of that order alone, so every engine and every number of workers ends with the same list.
+
+With exact costs these are the best few. With approximate counting they are the candidates that no sequential
+test has yet abandoned: each was compared with the leader on the first ``rows[0]`` scored constraints. When
+they become too many, and at the end, the survivors are compared on four times as many constraints, and so
+on up to all scored ones.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lptml.constraints import ConstraintSet, Floats
+from lptml.counting import best_multiple, cannot_beat, violations
+
+_CROWD = 64  # undecided candidates before they are compared on more constraints
+
+
+@dataclass(eq=False)
+class Entry:
+    """A candidate on the board."""
+
+    trial: int
+    A: Floats  # (d, d), before scaling
+    scale: float
+    cost: float  # estimated from the rows of its level, the penalty included
+    rate: float  # the penalty eta <R, A>, before scaling
+    masks: list[NDArray[np.uint8]] = field(default_factory=list)  # violations on the rows of each level
+
+    @property
+    def metric(self) -> Floats:
+        return self.scale * self.A
+
+    @property
+    def penalty(self) -> float:
+        return self.scale * self.rate
+
+    @property
+    def level(self) -> int:
+        return max(0, len(self.masks) - 1)
+
+    @property
+    def order(self) -> tuple[float, int]:
+        return self.cost, self.trial
+
+
+class Leaderboard:
+    """The candidates that may still win.
+
+    Parameters
+    ----------
+    n : int
+        The number of all constraints.
+    scoring : ConstraintSet
+        The scored constraints, in random order unless they are all.
+    rows : sequence of int
+        How many of them each level of the sequential test looks at; empty when costs are exact.
+    keep : int
+        How many candidates to keep when costs are exact.
+    delta : float
+        The probability of ever abandoning the best candidate.
+    """
+
+    def __init__(self, n: int, scoring: ConstraintSet, rows: list[int], keep: int, delta: float) -> None:
+        self.n = n
+        self.scoring = scoring
+        self.rows = rows
+        self.keep = keep
+        self.delta = delta
+        self.entries: list[Entry] = []
+        self.identity: Entry
+        self.crowned: Entry | None = None  # proven to be as good as was asked for
+        self.looked = 0
+        self._levels = [scoring.take(slice(0, m)) for m in rows]
+
+    @property
+    def leader(self) -> Entry:
+        return min(self.entries, key=lambda entry: entry.order)
+
+    @property
+    def finalists(self) -> list[Entry]:
+        """The entries, and the identity in any case."""
+        return self.entries if self.identity in self.entries else [*self.entries, self.identity]
+
+    def start(self, identity: Entry) -> None:
+        """The first entry: the best multiple of the identity."""
+        self.identity = identity
+        self.entries = [identity]
+
+    def add(self, entry: Entry) -> bool:
+        """Put a candidate on the board; True when it leads."""
+        leader = self.leader
+        leads = entry.cost < leader.cost
+        if not self.rows:
+            self._insert(entry)
+        elif leads or not self._loses(entry, leader):
+            self.entries.append(entry)
+            if len(self.entries) > _CROWD:
+                self.settle(_CROWD // 2)
+        return leads
+
+    def _insert(self, entry: Entry) -> None:
+        if len(self.entries) >= self.keep and entry.cost >= self.entries[-1].cost:
+            return
+        if any(other.cost == entry.cost and _same_metric(other.A, entry.A) for other in self.entries):
+            return
+        self.entries.append(entry)
+        self.entries.sort(key=lambda entry: entry.order)
+        del self.entries[self.keep :]
+
+    def _loses(self, entry: Entry, leader: Entry) -> bool:
+        """The sequential test, on the constraints that both have been counted on."""
+        level = min(entry.level, leader.level)
+        weight = self._levels[level].weight
+        # The k-th candidate gets a share 6 / (pi k)^2 of delta, and each level an equal part of it.
+        k = entry.trial + 2
+        share = self.delta * 6 / (math.pi * k) ** 2 / len(self.rows)
+        handicap = entry.penalty - leader.penalty
+        return cannot_beat(entry.masks[level], leader.masks[level], weight, self.n, handicap, share)
+
+    def settle(self, enough: int) -> None:
+        """Compare the candidates on more and more scored constraints until at most ``enough`` are left."""
+        for level in range(1, len(self.rows)):
+            self._drop_losers()
+            if len(self.entries) <= enough:
+                return
+            for entry in self.entries:
+                if entry.level < level:
+                    self._raise(entry, level)
+        self._drop_losers()
+        self.entries.sort(key=lambda entry: entry.order)
+        del self.entries[enough:]
+
+    def _drop_losers(self) -> None:
+        if self.rows:
+            leader = self.leader
+            self.entries = [e for e in self.entries if e is leader or not self._loses(e, leader)]
+
+    def _raise(self, entry: Entry, level: int) -> None:
+        constraints = self._levels[level]
+        share = constraints.n / self.n
+        best = best_multiple(constraints, entry.A, entry.rate * share)
+        while entry.level < level:
+            rows = self._levels[entry.level + 1]
+            entry.masks.append(violations(rows, best.scale * entry.A))
+        entry.scale = best.scale
+        entry.cost = best.cost / share
+        self.looked += constraints.n
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The board as arrays, for a checkpoint."""
+        entries = [self.identity, *self.entries]  # the identity stays known when it has left the board
+        out: dict[str, NDArray[Any]] = {
+            "trial": np.array([e.trial for e in entries], dtype=np.int64),
+            "A": np.array([e.A for e in entries]),
+            "scale": np.array([e.scale for e in entries]),
+            "cost": np.array([e.cost for e in entries]),
+            "rate": np.array([e.rate for e in entries]),
+            "level": np.array([len(e.masks) for e in entries], dtype=np.int64),
+            "looked": np.array(self.looked),
+        }
+        for level in range(len(self.rows)):
+            masks = [e.masks[level] for e in entries if len(e.masks) > level]
+            out[f"masks{level}"] = np.array(masks, dtype=np.uint8)
+        return out
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """The opposite of ``state``."""
+        masks = [iter(state[f"masks{level}"]) for level in range(len(self.rows))]
+        self.identity, *self.entries = [
+            Entry(
+                int(trial), A, float(scale), float(cost), float(rate), [next(masks[k]) for k in range(level)]
+            )
+            for trial, A, scale, cost, rate, level in zip(
+                *(state[name] for name in ("trial", "A", "scale", "cost", "rate", "level"))
+            )
+        ]
+        self.entries = [self.identity if entry.trial == -1 else entry for entry in self.entries]
+        self.looked = int(state["looked"])
+
+
+def _same_metric(A: Floats, B: Floats) -> bool:
+    """Whether two metrics differ by their scale alone."""
+    size = max(np.abs(A).max(), 1e-300), max(np.abs(B).max(), 1e-300)
+    return bool(np.abs(A / size[0] - B / size[1]).max() < 1e-6)

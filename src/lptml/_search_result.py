@@ -1,0 +1,238 @@
+"""What a search returns, and the last steps towards it: exact costs and the exact scale of the winner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from lptml._driver import Run, cost_of
+from lptml._reduction import Entry
+from lptml._search_setup import Prepared
+from lptml._trial import TrialStatus
+from lptml.constraints import ConstraintSet, Floats, Ints, Source
+from lptml.counting import Flips, exact_multiple
+from lptml.engines.base import PartitionedSource
+from lptml.guarantees import achieved_confidence
+from lptml.indexed import IndexedPairs
+from lptml.sampling import grid_position
+
+_FINALISTS = 5  # candidates whose cost is counted over all constraints after approximate counting
+_QUICK = 2 * 10**7  # numbers that can still be read in the time left after Ctrl-C
+_ROWS = 1 << 16
+
+
+class SearchStatus(Enum):
+    """Why a search ended."""
+
+    COMPLETED = "all trials were run"
+    OPTIMAL = "a metric that violates nothing was found"
+    TARGET_REACHED = "target_cost was reached"
+    TIME_LIMIT = "time_limit was reached"
+    STOPPED = "the callback asked to stop"
+    INTERRUPTED = "interrupted by Ctrl-C"
+
+
+class SearchInterruptedWarning(UserWarning):
+    """The search was interrupted and returned the best metric so far."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback is told."""
+
+    n_trials: int
+    max_trials: int
+    best_cost: float  # estimated, when counting is approximate
+    seconds: float
+    n_infeasible: int
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A metric found by a trial (-1: the identity), at its best scale."""
+
+    A: Floats  # (d, d)
+    cost: float
+    trial: int
+    exact: bool  # False: the cost is estimated from the scored constraints
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """The best cost so far: one entry whenever it improved."""
+
+    trial: Ints
+    seconds: Floats
+    cost: Floats
+
+    def after_trials(self, count: int) -> float:
+        """The best cost after so many trials."""
+        return self._last(np.searchsorted(self.trial, count, side="left"))
+
+    def after_seconds(self, seconds: float) -> float:
+        """The best cost after so many seconds."""
+        return self._last(np.searchsorted(self.seconds, seconds, side="right"))
+
+    def _last(self, place: Any) -> float:
+        return float(self.cost[max(int(place) - 1, 0)])
+
+
+@dataclass(frozen=True)
+class Counted:
+    """How many constraint values were computed to count violations, and how many full counting takes."""
+
+    looked: int
+    full: int
+
+    @property
+    def share(self) -> float:
+        return self.looked / max(1, self.full)
+
+
+@dataclass(frozen=True, eq=False)
+class SearchResult:
+    """What a search found.
+
+    Attributes
+    ----------
+    A : array of shape (d, d)
+        The best metric.
+    cost : float
+        The total weight that it violates, exactly over all constraints unless ``exact`` is False.
+    penalty : float
+        eta * <R, A>; 0 without a regulariser.
+    trial : int
+        The trial that found it; -1 for the best multiple of the identity.
+    candidates : tuple of Found
+        The best few distinct metrics, best first, ``A`` itself among them.
+    history : History
+    n_trials, n_feasible, n_infeasible, n_empty, n_failed : int
+        Trials in all, and by how their samples turned out.
+    n_solves : int
+        Basis problems solved.
+    counted : Counted
+    confidence : float or None
+        For d <= 3: with at least this probability a better metric would have been found, had there been
+        one. None where that cannot be said, which above d = 3 is always: there stopping is a heuristic.
+    status : SearchStatus
+    exact : bool
+    seconds : float
+    entropy : int
+        The seed that repeats this search.
+    """
+
+    A: Floats
+    cost: float
+    penalty: float
+    trial: int
+    candidates: tuple[Found, ...]
+    history: History
+    n_trials: int
+    n_feasible: int
+    n_infeasible: int
+    n_empty: int
+    n_failed: int
+    n_solves: int
+    counted: Counted
+    confidence: float | None
+    status: SearchStatus
+    exact: bool
+    seconds: float
+    entropy: int
+
+
+def finish(
+    prepared: Prepared, source: Source | PartitionedSource, run: Run, status: SearchStatus
+) -> SearchResult:
+    """Settle what approximate counting left open, and give the winner its exact scale and cost."""
+    problem, board = prepared.problem, run.board
+    exact = not board.rows or board.crowned is not None
+    hurry = status is SearchStatus.INTERRUPTED and problem.n * problem.d > _QUICK
+    if board.crowned is None and not hurry:
+        if board.rows:
+            board.settle(_FINALISTS)
+            _count_exactly(source, board.finalists, run)
+            exact = True
+        if prepared.scoring.n < problem.n:
+            for entry in {id(e): e for e in (board.leader, board.identity)}.values():
+                _rescale(prepared, source, entry, run)
+    ranked = sorted(board.finalists, key=lambda entry: entry.order)
+    best = ranked[0] if board.crowned is None else board.crowned
+    cost = cost_of(source, best.metric) if exact else best.cost - best.penalty
+    others = [entry for entry in ranked if entry is not best]
+    return SearchResult(
+        A=best.metric,
+        cost=cost,
+        penalty=best.penalty,
+        trial=best.trial,
+        candidates=tuple(
+            Found(entry.metric, entry.cost - entry.penalty, entry.trial, exact=exact or entry is best)
+            for entry in [best, *others][: prepared.setup.n_candidates]
+        ),
+        history=_history(run, best),
+        n_trials=run.next_trial,
+        n_feasible=int(run.statuses[TrialStatus.FEASIBLE]),
+        n_infeasible=int(run.statuses[TrialStatus.INFEASIBLE]),
+        n_empty=int(run.statuses[TrialStatus.EMPTY]),
+        n_failed=int(run.statuses[TrialStatus.FAILED]),
+        n_solves=run.solves,
+        counted=Counted(run.looked + board.looked, problem.n * (1 + int(run.statuses[:2].sum()))),
+        confidence=_confidence(prepared, run, cost) if exact else None,
+        status=status,
+        exact=exact,
+        seconds=run.elapsed,
+        entropy=problem.entropy,
+    )
+
+
+def _count_exactly(source: Source | PartitionedSource, entries: list[Entry], run: Run) -> None:
+    costs = source.cost(np.array([entry.metric for entry in entries]))
+    for entry, cost in zip(entries, costs):
+        entry.cost = float(cost) + entry.penalty
+    run.looked += source.n * len(entries)
+
+
+def _rescale(prepared: Prepared, source: Source | PartitionedSource, entry: Entry, run: Run) -> None:
+    """The best multiple over all constraints, where it was found on the scored ones."""
+    A, at_zero = entry.A, source.trivial_costs()[0]
+    if isinstance(source, ConstraintSet | IndexedPairs):
+        flips = Flips.along(A, _blocks(source))
+        best = exact_multiple(flips.broken, prepared.scoring, A, at_zero, entry.rate)
+    elif isinstance(source, PartitionedSource):
+        best = exact_multiple(
+            lambda scales: source.broken_weights(A, scales), prepared.scoring, A, at_zero, entry.rate
+        )
+    elif entry.rate == 0.0:
+        best = source.best_scale(A)
+    else:
+        return
+    run.looked += source.n
+    if best.cost < entry.cost:
+        entry.scale, entry.cost = best.scale, best.cost
+
+
+def _blocks(source: ConstraintSet | IndexedPairs) -> Iterator[ConstraintSet]:
+    for start in range(0, source.n, _ROWS):
+        yield source.take(slice(start, start + _ROWS))
+
+
+def _history(run: Run, best: Entry) -> History:
+    trial, seconds, cost = (np.array(column) for column in zip(*run.history))
+    return History(trial.astype(np.int64), seconds.astype(np.float64), cost.astype(np.float64))
+
+
+def _confidence(prepared: Prepared, run: Run, cost: float) -> float | None:
+    """What ``guarantees.achieved_confidence`` says, where it says anything: few features, equal weights."""
+    problem = prepared.problem
+    if cost == 0:
+        return 1.0
+    weight = prepared.scoring.weight
+    if problem.d > 3 or problem.guesses is not None or weight.min() != weight.max():
+        return None
+    levels = len(problem.levels)
+    counts = np.bincount([grid_position(trial, levels) for trial in range(run.next_trial)], minlength=levels)
+    return achieved_confidence(problem.levels, counts.tolist(), problem.d, round(cost / weight[0]))

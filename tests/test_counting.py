@@ -1,0 +1,129 @@
+"""Best multiples against brute force, branch and bound against sorting, the sequential test against its promise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lptml.constraints import ConstraintSet
+from lptml.counting import (
+    Flips,
+    best_multiple,
+    broken_weights,
+    cannot_beat,
+    difference_radius,
+    exact_multiple,
+    violations,
+    worst_rows,
+)
+
+
+def _random_constraints(seed):
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(1, 300)), int(rng.integers(1, 5))
+    weight = None if seed % 2 else rng.integers(1, 5, n).astype(float)
+    if seed % 5 == 0:
+        triplets = rng.normal(size=(n, 3, d))
+        constraints = ConstraintSet.from_triplets(triplets, weight=weight)
+    else:
+        V = rng.normal(size=(n, d)) * np.exp(rng.normal(size=(n, 1)))
+        if seed % 3 == 0:
+            V = np.round(V)  # many flips at the same scale, and some zero distances
+        bounds = (1.0, float(rng.choice([0.5, 1.0, 2.0])))
+        constraints = ConstraintSet.from_differences(V, rng.choice([-1, 1], n), bounds=bounds, weight=weight)
+    G = rng.normal(size=(d, d))
+    return constraints, G.T @ G, rng
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_best_multiple_is_the_best_of_all_scales(seed):
+    constraints, A, _ = _random_constraints(seed)
+    best = best_multiple(constraints, A)
+    reference = constraints.best_scale(A)
+    assert best.cost == reference.cost == constraints.cost(best.scale * A)
+    assert best.scale == pytest.approx(reference.scale, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_best_multiple_with_a_penalty(seed):
+    constraints, A, rng = _random_constraints(seed)
+    slope = float(rng.exponential())
+    best = best_multiple(constraints, A, slope)
+    values = constraints.values(A)
+    flips = constraints.bound[values > 0] / values[values > 0]
+    scales = np.concatenate([[0.0], flips])
+    costs = constraints.cost(scales[:, None, None] * A) + slope * scales
+    assert best.cost == pytest.approx(costs.min(), rel=1e-6, abs=1e-9)
+    assert constraints.cost(best.scale * A) + slope * best.scale == pytest.approx(best.cost)
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.7])
+@pytest.mark.parametrize("seed", range(40))
+def test_branch_and_bound_finds_what_sorting_finds(seed, slope):
+    constraints, A, _ = _random_constraints(seed)
+    sample = constraints.take(slice(0, None, 3))
+    at_zero = constraints.cost(0 * A)
+    parts = [constraints.take(rows) for rows in np.array_split(np.arange(constraints.n), 4)]
+
+    def count(scales):
+        return sum(broken_weights(part, A, scales) for part in parts)
+
+    found = exact_multiple(count, sample, A, at_zero, slope)
+    assert found.cost == pytest.approx(best_multiple(constraints, A, slope).cost, rel=1e-6)
+    whole = exact_multiple(Flips.along(A, [constraints]).broken, sample, A, at_zero, slope)
+    assert (found.scale, found.cost) == (whole.scale, whole.cost)  # whatever the partition
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_broken_weights_add_up_to_the_cost(seed):
+    constraints, A, rng = _random_constraints(seed)
+    scales = rng.exponential(size=7)
+    broken = broken_weights(constraints, A, scales)
+    np.testing.assert_array_equal(broken.sum(axis=0), constraints.cost(scales[:, None, None] * A))
+    np.testing.assert_array_equal(broken, Flips.along(A, [constraints]).broken(scales))
+
+
+def test_tight_constraints_are_met_at_their_own_scale():
+    V = np.array([[1.0], [1.0]])
+    constraints = ConstraintSet.from_differences(V, [+1, -1], bounds=(1.0, 1.0))
+    best = best_multiple(constraints, np.eye(1) * 3.0)
+    assert best.cost == 0.0
+    assert constraints.cost(best.scale * 3.0 * np.eye(1)) == 0.0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_worst_rows_are_the_worst(seed):
+    constraints, A, _ = _random_constraints(seed)
+    rows, excess = worst_rows(constraints, A, 5)
+    violated = np.flatnonzero(constraints.violated(A))
+    everything = constraints.sign * (constraints.values(A) / constraints.bound - 1)
+    assert len(rows) == min(5, len(violated))
+    assert set(rows) <= set(violated)
+    np.testing.assert_array_equal(excess, np.sort(everything[violated])[::-1][: len(rows)])
+
+
+def test_the_radius_covers_the_mean():
+    rng = np.random.default_rng(0)
+    n, m, delta = 5000, 400, 0.1
+    x = rng.choice([-1.0, 0.0, 1.0], size=n, p=[0.05, 0.9, 0.05])
+    missed = 0
+    for _ in range(500):
+        part = x[rng.permutation(n)[:m]]
+        radius = difference_radius(part.mean(), (part**2).mean(), 2.0, m, n, delta)
+        missed += abs(part.mean() - x.mean()) > radius
+    assert missed <= 0.1 * 500
+    assert difference_radius(0.0, 1.0, 2.0, 50, 50, delta) == 0.0
+
+
+def test_a_worse_candidate_is_abandoned_and_an_equal_one_is_not():
+    rng = np.random.default_rng(0)
+    V = rng.normal(size=(4096, 2))
+    y = np.where(abs(V[:, 0]) < 1, 1, -1)
+    constraints = ConstraintSet.from_differences(V, y, bounds=(1.0, 1.0))
+    good, bad = np.diag([1.0, 0.0]), np.diag([0.0, 1.0])
+    bits = [violations(constraints, A) for A in (good, bad)]
+    n = 10**6
+    assert cannot_beat(bits[1], bits[0], constraints.weight, n, 0.0, 0.01)
+    assert not cannot_beat(bits[0], bits[1], constraints.weight, n, 0.0, 0.01)
+    assert not cannot_beat(bits[0], bits[0], constraints.weight, n, 0.0, 0.01)
+    assert cannot_beat(bits[0], bits[0], constraints.weight, n, float(n), 0.01)  # its penalty decides
