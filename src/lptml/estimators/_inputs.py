@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, colum
 __all__ = [
     "ArrayPreprocessor",
     "FloatArray",
+    "NotNumbersError",
     "PreprocessorError",
     "check_magnitude",
     "check_metric",
@@ -39,6 +40,10 @@ TUPLE_NAMES = {2: "pairs", 3: "triplets", 4: "quadruplets"}
 #: Squared differences of features beyond these would overflow or vanish in float64.
 LARGEST_FEATURE = 1e100
 SMALLEST_SPREAD = 1e-100
+
+
+class NotNumbersError(ValueError, TypeError):
+    """Input that holds objects where numbers should be (scikit-learn raises a TypeError for it)."""
 
 
 class PreprocessorError(ValueError):
@@ -166,9 +171,12 @@ def form_tuples(tuples: Any, size: int, preprocessor: Preprocessor | None, estim
         raise ValueError(
             f"{name} has no features: 0 feature(s) (shape={array.shape}) while a minimum of 1 is required"
         )
-    array = check_array(
-        array, dtype=np.float64, allow_nd=True, ensure_2d=False, input_name=name, estimator=estimator
-    )
+    try:
+        array = check_array(
+            array, dtype=np.float64, allow_nd=True, ensure_2d=False, input_name=name, estimator=estimator
+        )
+    except TypeError as error:
+        raise NotNumbersError(f"{name} must hold numbers: {error}") from error
     check_magnitude(array, name)
     return np.ascontiguousarray(array)
 
@@ -228,8 +236,10 @@ def check_point_labels(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.int64]]
         raise ValueError("y is None: the learner requires y to be passed, but the target y is None")
     labels = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
     check_consistent_length(np.empty(n), labels)
-    if labels.dtype.kind == "O" and len({isinstance(label, str) for label in labels}) == 2:
-        raise ValueError("y mixes strings and numbers: use labels of one type")
+    if labels.dtype.kind == "O":
+        if len({isinstance(label, str) for label in labels}) == 2:
+            raise ValueError("y mixes strings and numbers: use labels of one type")
+        labels = np.array(labels.tolist())
     check_classification_targets(labels)
     known = np.ones(n, dtype=bool) if labels.dtype.kind not in "iuf" else labels != -1
     classes, inverse = np.unique(labels[known], return_inverse=True)

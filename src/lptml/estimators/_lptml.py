@@ -7,6 +7,7 @@ of the input change the result. Rates and counts are reported for the constraint
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -246,7 +247,7 @@ def _check_class_weight(class_weight: Mapping[Any, Any]) -> dict[int, float]:
         raise ValueError(f"class_weight must give weights for +1 and -1, got {class_weight!r}")
     factors = {int(kind): class_weight[kind] for kind in class_weight}
     for value in factors.values():
-        if not isinstance(value, Real) or not 0 < value < np.inf:
+        if not isinstance(value, int | float | np.number) or not 0 < value < np.inf:
             raise ValueError(f"class_weight must hold positive finite numbers, got {class_weight!r}")
     return {kind: float(value) for kind, value in factors.items()}
 
@@ -268,8 +269,6 @@ def comparisons(near: FloatArray, far: FloatArray, weight: FloatArray | None) ->
     return ConstraintSet.from_quadruplets(np.stack([near, origin, far, origin], axis=1), weight=weight)
 
 
-def _call(learn, source, **k):
-    import inspect
-
-    p = inspect.signature(learn).parameters
-    return learn(source, **{a: b for a, b in k.items() if a in p})
+def _call(learn: Any, source: Source, **options: Any) -> Any:
+    known = inspect.signature(learn).parameters
+    return learn(source, **{name: value for name, value in options.items() if name in known})

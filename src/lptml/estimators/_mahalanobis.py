@@ -108,9 +108,12 @@ class MahalanobisMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         _inputs.refuse_sparse(X)
         points = _inputs.form_points(X, self.preprocessor_)
         if points is X or not isinstance(self.preprocessor_, ArrayPreprocessor):
-            points = validate_data(
-                self, points, dtype=np.float64, reset=reset, ensure_min_samples=min_samples
-            )
+            try:
+                points = validate_data(
+                    self, points, dtype=np.float64, reset=reset, ensure_min_samples=min_samples
+                )
+            except TypeError as error:
+                raise _inputs.NotNumbersError(f"X must hold numbers: {error}") from error
             _inputs.check_magnitude(points, "X")
         elif reset:
             self._take_features(points.shape[1])
