@@ -1,0 +1,323 @@
+"""Blocks of constraints as they are met on partitions, with values that no partition can change.
+
+A block is a run of consecutive constraints of a partition. Its values <C, A> are computed row by row,
+always in the same order of additions: a matrix product would round a row differently in blocks of different
+shapes, and then the metric of a search could depend on how the data was cut.
+
+Pairs of keys into a table of points take 17 bytes each or less. Their squared distances come from the
+transformed points, as in ``lptml.indexed``; rows of difference vectors are transformed themselves.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from lptml.constraints import TOLERANCE, ConstraintSet, Floats, Ints, psd_factor
+from lptml.engines.errors import PartitionError
+from lptml.validation import check_points
+
+#: Rows of a block: its values stay in the second-level cache.
+ROWS = 1 << 16
+_FLIP_MARGIN = 0.5 * TOLERANCE  # as in lptml.counting
+_CACHE_BYTES = 1 << 27  # transformed points kept for the next partition of the same pass
+
+Keys = NDArray[np.int32]
+
+
+class Block(Protocol):
+    """Consecutive constraints."""
+
+    @property
+    def n(self) -> int: ...
+
+    @property
+    def sign(self) -> NDArray[np.int8]: ...
+
+    @property
+    def bound(self) -> Floats: ...
+
+    @property
+    def weight(self) -> Floats: ...
+
+    def values(self, A: Floats) -> Floats:
+        """<C, A> for every row: (n,)."""
+
+    def differs(self) -> NDArray[np.bool_]:
+        """Which rows have a difference vector that is not zero."""
+
+    def take(self, rows: Ints) -> ConstraintSet:
+        """Some rows as stored constraints."""
+
+
+@dataclass(eq=False)
+class Table:
+    """The points that pairs refer to, by row number or by key.
+
+    ``X`` is centred, which leaves every difference as it is and keeps what is subtracted small.
+    """
+
+    X: Floats  # (N, d)
+    keys: Any = None  # (N,) when pairs refer to points by key
+    _transformed: OrderedDict[bytes, Floats] = field(default_factory=OrderedDict, repr=False)
+
+    def __post_init__(self) -> None:
+        if len(self.X) >= 1 << 31:
+            raise PartitionError(f"a table of {len(self.X)} points is too large: 2^31 - 1 at most")
+        self._index: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"X": self.X, "keys": self.keys, "_transformed": OrderedDict(), "_index": None}
+
+    @classmethod
+    def from_points(cls, X: ArrayLike, keys: ArrayLike | None = None) -> Table:
+        points = check_points(X, "points", ndim=2)
+        if len(points) == 0:
+            raise PartitionError("the table of points is empty")
+        if keys is not None:
+            keys = np.asarray(keys)
+            if len(np.unique(keys)) != len(points):
+                raise PartitionError("the table of points has a key twice")
+        return cls(points - points.mean(axis=0), keys)
+
+    @property
+    def d(self) -> int:
+        return self.X.shape[1]
+
+    def rows(self, keys: NDArray[Any], column: str) -> Keys:
+        """Row numbers of the points with these keys."""
+        if self.keys is not None:
+            if self._index is None:
+                import pandas as pd
+
+                self._index = pd.Index(self.keys)
+            rows = np.asarray(self._index.get_indexer(keys))
+            if len(rows) and rows.min() < 0:
+                raise PartitionError(
+                    f"column {column!r} has the key {keys[rows < 0][0]!r}, which no point has"
+                )
+            return rows.astype(np.int32)
+        if keys.dtype.kind not in "iu":
+            raise PartitionError(
+                f"column {column!r} must hold row numbers of the points, got {keys.dtype}; "
+                "give the points a column 'key' for other keys"
+            )
+        if len(keys) and not (keys.min() >= 0 and keys.max() < len(self.X)):
+            wrong = keys.min() if keys.min() < 0 else keys.max()
+            raise PartitionError(
+                f"column {column!r} names point {wrong}, but there are points 0 to {len(self.X) - 1}"
+            )
+        return np.ascontiguousarray(keys, dtype=np.int32)
+
+    def transformed(self, A: Floats) -> Floats:
+        """The points under the metric A: (N, rank), kept for the next block of the same pass."""
+        token = A.tobytes()
+        Z = self._transformed.get(token)
+        if Z is None:
+            Z = _transform(self.X, psd_factor(A))
+            self._transformed[token] = Z
+            while (
+                len(self._transformed) > 1
+                and sum(z.nbytes for z in list(self._transformed.values())) > _CACHE_BYTES
+            ):
+                self._transformed.popitem(last=False)
+        return Z
+
+
+@dataclass(frozen=True, eq=False)
+class PairBlock:
+    """Pairs of points of a table."""
+
+    table: Table
+    left: Keys
+    right: Keys
+    sign: NDArray[np.int8]
+    bound: Floats
+    weight: Floats
+
+    @property
+    def n(self) -> int:
+        return len(self.sign)
+
+    def values(self, A: Floats) -> Floats:
+        out = np.empty(self.n)
+        _pair_values(self.table.transformed(A), self.left, self.right, out)
+        return out
+
+    def differs(self) -> NDArray[np.bool_]:
+        return self.values(np.eye(self.table.d)) > 0.0
+
+    def take(self, rows: Ints) -> ConstraintSet:
+        X = self.table.X
+        return ConstraintSet(
+            V=X[self.left[rows]] - X[self.right[rows]],
+            W=None,
+            sign=self.sign[rows],
+            bound=self.bound[rows],
+            weight=self.weight[rows],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class VectorBlock:
+    """Constraints with their difference vectors."""
+
+    constraints: ConstraintSet
+
+    @property
+    def n(self) -> int:
+        return self.constraints.n
+
+    @property
+    def sign(self) -> NDArray[np.int8]:
+        return self.constraints.sign
+
+    @property
+    def bound(self) -> Floats:
+        return self.constraints.bound
+
+    @property
+    def weight(self) -> Floats:
+        return self.constraints.weight
+
+    def values(self, A: Floats) -> Floats:
+        out = np.empty(self.n)
+        _row_squares(_transform(self.constraints.V, psd_factor(A)), out)
+        return out
+
+    def differs(self) -> NDArray[np.bool_]:
+        return (self.constraints.V != 0.0).any(axis=1)
+
+    def take(self, rows: Ints) -> ConstraintSet:
+        return self.constraints.take(rows)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the columns of a partition mean.
+
+    Parameters
+    ----------
+    bounds : (u, l)
+        Similar pairs shall be at most u apart, dissimilar ones at least l.
+    features : tuple of str
+        Columns of the difference vector; empty when rows are pairs of keys ``left`` and ``right``.
+    weighted : bool
+        Whether there is a column ``weight``.
+    grid : float or None
+        Weights are rounded to multiples of it, so that every sum of them is exact.
+    """
+
+    bounds: tuple[float, float] = (1.0, 1.0)
+    features: tuple[str, ...] = ()
+    weighted: bool = False
+    grid: float | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        rows = self.features or ("left", "right")
+        return (*rows, "verdict", "weight") if self.weighted else (*rows, "verdict")
+
+    def block(self, columns: Mapping[str, NDArray[Any]], table: Table | None) -> Block:
+        """The block that these columns hold, or PartitionError."""
+        sign = _signs(columns["verdict"])
+        u, l = self.bounds
+        bound = np.where(sign > 0, u * u, l * l)
+        weight = self._weight(columns["weight"]) if self.weighted else np.ones(len(sign))
+        if self.features:
+            V = np.empty((len(sign), len(self.features)))
+            for k, name in enumerate(self.features):
+                V[:, k] = columns[name]
+            if not np.isfinite(V).all():
+                raise PartitionError("difference vectors contain NaN or infinity")
+            return VectorBlock(ConstraintSet(V=V, W=None, sign=sign, bound=bound, weight=weight))
+        if table is None:
+            raise PartitionError("pairs of keys need a table of points")
+        left, right = table.rows(columns["left"], "left"), table.rows(columns["right"], "right")
+        return PairBlock(table, left, right, sign, bound, weight)
+
+    def _weight(self, column: NDArray[Any]) -> Floats:
+        weight = np.asarray(column, dtype=np.float64)
+        if not np.isfinite(weight).all() or (weight < 0).any():
+            raise PartitionError("column 'weight' must hold finite numbers that are not negative")
+        return weight if self.grid is None else np.round(weight / self.grid) * self.grid
+
+
+def _signs(verdict: NDArray[Any]) -> NDArray[np.int8]:
+    """Verdicts as +1 and -1; booleans say whether a pair is similar."""
+    if verdict.dtype.kind == "b":
+        return np.where(verdict, 1, -1).astype(np.int8)
+    wrong = (verdict != 1) & (verdict != -1)
+    if wrong.any():
+        raise PartitionError(
+            f"column 'verdict' must hold +1 (similar) and -1 (dissimilar) only, found {verdict[wrong][0]!r}"
+        )
+    return np.ascontiguousarray(verdict, dtype=np.int8)
+
+
+def _transform(X: Floats, L: Floats) -> Floats:
+    """X L', each row by the same additions whatever the shape of X."""
+    Z = np.empty((len(X), len(L)))
+    _row_products(X, np.ascontiguousarray(L.T), Z)
+    return Z
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _row_products(X: Floats, Lt: Floats, Z: Floats) -> None:
+    for i in range(X.shape[0]):
+        for k in range(Z.shape[1]):
+            Z[i, k] = 0.0
+        for j in range(X.shape[1]):
+            x = X[i, j]
+            for k in range(Z.shape[1]):
+                Z[i, k] += x * Lt[j, k]
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _row_squares(T: Floats, out: Floats) -> None:
+    for i in range(out.shape[0]):
+        value = 0.0
+        for k in range(T.shape[1]):
+            value += T[i, k] * T[i, k]
+        out[i] = value
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _pair_values(Z: Floats, left: Keys, right: Keys, out: Floats) -> None:
+    for i in range(out.shape[0]):
+        a, b = left[i], right[i]
+        value = 0.0
+        for k in range(Z.shape[1]):
+            t = Z[a, k] - Z[b, k]
+            value += t * t
+        out[i] = value
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def add_broken(
+    values: Floats, sign: NDArray[np.int8], bound: Floats, weight: Floats, scales: Floats, counts: Floats
+) -> None:
+    """Add weights to counts (2, k + 1) by kind and by the place of their flips among ascending scales.
+
+    The flips are those of ``counting.broken_weights``.
+    """
+    k = scales.shape[0]
+    for i in range(values.shape[0]):
+        place = k
+        if values[i] > 0.0:
+            flip = bound[i] / values[i] * (1.0 + _FLIP_MARGIN * sign[i])
+            low, high = 0, k
+            while low < high:
+                middle = (low + high) // 2
+                if scales[middle] <= flip:
+                    low = middle + 1
+                else:
+                    high = middle
+            place = low
+        counts[0 if sign[i] > 0 else 1, place] += weight[i]
