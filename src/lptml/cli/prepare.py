@@ -164,26 +164,15 @@ def prepare(
         raise InputError(f"column {quoted(label)} is both the --label and a feature", table.source)
     if not chosen:
         raise InputError("no column is left for the features", table.source)
-    y: list[str | None] | None = None
-    if label is not None:
-        y = table.column(label, "--label").text()
-        kept = [i for i, v in enumerate(y) if v is not None]
-        if len(kept) < len(y):
-            if not drop_unlabelled:
-                first = next(i for i, v in enumerate(y) if v is None)
-                raise InputError(
-                    f"no label ({len(y) - len(kept)} rows have none); fill it in, or pass --drop-unlabelled",
-                    table.place(first, label),
-                )
-            table, y = table.rows(np.array(kept, dtype=np.int64)), [y[i] for i in kept]
+    if label is not None and drop_unlabelled:
+        cells = table.column(label, "--label").text()
+        table = table.rows(np.array([i for i, c in enumerate(cells) if c is not None], dtype=np.int64))
     if impute == "drop":
-        table, y = _drop_incomplete(table, chosen, y)
+        table = _drop_incomplete(table, chosen)
+    labels = None if label is None else check_labels(table, label)
     names = row_names(table, key)
     preparation = _learn(table, chosen, one_hot, impute)
     X = preparation.apply(table)
-    labels = None if y is None else np.array([str(v) for v in y])
-    if labels is not None:
-        _check_labels(table, str(label), labels)
     return Points(X, labels, names, table, preparation)
 
 
@@ -240,9 +229,7 @@ def _learn(table: Table, chosen: list[str], one_hot: bool, impute: str | None) -
     return Preparation(tuple(chosen), categories, fill)
 
 
-def _drop_incomplete(
-    table: Table, chosen: list[str], y: list[str | None] | None
-) -> tuple[Table, list[str | None] | None]:
+def _drop_incomplete(table: Table, chosen: list[str]) -> Table:
     whole = np.ones(table.n_rows, dtype=bool)  # (n,)
     for name in chosen:
         column = table.column(name, "--features")
@@ -255,22 +242,29 @@ def _drop_incomplete(
         raise InputError(
             "every row has a missing value, so --impute drop leaves none; use --impute median", table.source
         )
-    return table.rows(keep), None if y is None else [y[i] for i in keep]
+    return table.rows(keep)
 
 
-def _check_labels(table: Table, label: str, y: np.ndarray[Any, Any]) -> None:
-    classes, counts = np.unique(y, return_counts=True)
+def check_labels(table: Table, label: str) -> np.ndarray[Any, Any]:
+    """The labels of a table, (n,) of text, once they are known to group its rows."""
+    cells = table.column(label, "--label").text()
     where = f"{table.source}, column {quoted(label)}"
+    for i, cell in enumerate(cells):
+        if cell is None:
+            gone = sum(c is None for c in cells)
+            raise InputError(
+                f"no label ({gone} rows have none); fill it in, or pass --drop-unlabelled",
+                table.place(i, label),
+            )
+    y = np.array([str(c) for c in cells])  # (n,)
+    classes, counts = np.unique(y, return_counts=True)
     if classes.size < 2:
         raise InputError(f"every label is {quoted(classes[0])}; a metric needs at least two classes", where)
     if counts.max() < 2:
-        raise InputError(
-            f"all {y.size} labels differ; a label must group the rows (is this an identifier?)", where
-        )
+        raise InputError(f"all {y.size} labels differ; a label must group the rows", where)
     if classes.size > 50 and classes.size > y.size / 2:
-        raise InputError(
-            f"{classes.size} classes in {y.size} rows; bin the numbers into a few groups first", where
-        )
+        raise InputError(f"{classes.size} classes in {y.size} rows; bin the numbers into a few groups", where)
+    return y
 
 
 def _refuse_text(table: Table, column: Column, bad: list[int]) -> None:

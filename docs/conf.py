@@ -1,0 +1,69 @@
+"""Sphinx: MyST pages, numpydoc reference, a gallery of examples that run at every build."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import lptml
+
+os.environ.setdefault("OMP_NUM_THREADS", "2")
+sys.path.insert(0, str(Path(__file__).parent))  # the extension that draws the pictures of how-it-works
+
+project = "lptml"
+author = "The lptml developers"
+copyright = author
+release = version = lptml.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx_gallery.gen_gallery",
+]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+exclude_patterns = ["_build", "auto_examples/*.ipynb", "auto_examples/*.py", "auto_examples/*.zip"]
+suppress_warnings = ["config.cache"]  # the gallery's settings hold functions, which cannot be cached
+templates_path: list[str] = []
+nitpicky = False
+
+html_theme = "furo"
+html_title = f"lptml {release}"
+html_static_path = ["_static"]
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#2457c5", "color-brand-content": "#2457c5"},
+    "dark_css_variables": {"color-brand-primary": "#7aa7ff", "color-brand-content": "#7aa7ff"},
+}
+
+myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+autosummary_generate = True
+autodoc_typehints = "none"  # numpydoc's Parameters sections say the types in words
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"plot_",
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "min_reported_time": 5,
+    "show_memory": False,
+    "abort_on_example_error": False,
+}
+
+
+def setup(app):
+    """Draw the pictures of how-it-works before the pages are read."""
+
+    def draw(app):
+        from pictures import draw_all
+
+        draw_all(Path(app.srcdir) / "generated" / "pictures")
+
+    app.connect("builder-inited", draw)

@@ -1,0 +1,210 @@
+"""``lptml transform``, ``distance`` and ``score``: a stored metric meets a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import numpy as np
+
+from lptml.cli.errors import InputError
+from lptml.cli.model import embed, features, load_model, need_one_of
+from lptml.cli.options import DATA, common, label_option, load_table, pairs_option, reading
+from lptml.cli.output import emit, note, write_columns
+from lptml.cli.pairs import Pairs, read_pairs
+from lptml.cli.prepare import check_labels, row_names
+
+MODEL = click.Path(dir_okay=True)
+KEY = click.option("--key", metavar="COLUMN", help="The column that names the rows.")
+OUTPUT = click.option(
+    "-o", "--output", default="-", metavar="FILE", help=".csv, .tsv, .parquet or .npz; - is standard output."
+)
+
+
+@click.command()
+@click.argument("model", type=MODEL)
+@click.argument("data", type=DATA)
+@OUTPUT
+@KEY
+@reading
+@common
+def transform(
+    model: str, data: str, output: str, key: str | None, as_json: bool, quiet: bool, **options: Any
+) -> None:
+    """Map the rows of DATA into the space where the metric of MODEL is the Euclidean distance.
+
+    \b
+    Examples:
+      lptml transform wine.model.npz new.csv -o mapped.csv
+      cat new.csv | lptml transform wine.model.npz - > mapped.csv
+    """
+    learned = load_model(model)
+    table = load_table(data, options)
+    Z = embed(learned, features(learned, table, (key,)))  # (n, k)
+    header = [f"z{j + 1}" for j in range(Z.shape[1])]
+    if as_json:
+        names = row_names(table, key)
+        emit({"columns": header, "names": names, "rows": Z}, as_json=True, text=str)
+        return
+    columns: list[Any] = list(Z.T)
+    if key is not None:
+        header, columns = [key, *header], [row_names(table, key), *columns]
+    write_columns(output, header, columns)
+    if output != "-":
+        note(f"{output}: {len(Z)} rows, {Z.shape[1]} columns", quiet=quiet)
+
+
+@click.command()
+@click.argument("model", type=MODEL)
+@click.argument("data", type=DATA)
+@click.option(
+    "--pairs", type=DATA, required=True, metavar="FILE", help="Two keys a line; a verdict is ignored."
+)
+@OUTPUT
+@KEY
+@reading
+@common
+def distance(
+    model: str,
+    data: str,
+    pairs: str,
+    output: str,
+    key: str | None,
+    as_json: bool,
+    quiet: bool,
+    **options: Any,
+) -> None:
+    """Distances between the rows of DATA that FILE pairs, and whether the metric calls them similar.
+
+    Without --key the keys are row numbers, from 1.
+
+    \b
+    Examples:
+      lptml distance bottles.model.npz bottles.csv --key id --pairs asked.csv
+    """
+    learned = load_model(model)
+    table = load_table(data, options)
+    names = row_names(table, key)
+    asked = read_pairs(pairs, names, key=key, need_verdict=False)
+    apart = _distances(learned, features(learned, table, (key,)), asked)  # (m,)
+    header = ["first", "second", "distance"]
+    columns: list[Any] = [[names[i] for i in asked.index[:, 0]], [names[j] for j in asked.index[:, 1]], apart]
+    threshold = getattr(learned, "threshold_", None)
+    if threshold is not None:
+        header.append("similar")
+        columns.append(["yes" if d <= threshold else "no" for d in apart])
+    if as_json:
+        emit(dict(zip(header, columns)), as_json=True, text=str)
+        return
+    write_columns(output, header, columns)
+    if output != "-":
+        note(f"{output}: {len(apart)} distances", quiet=quiet)
+
+
+@click.command()
+@click.argument("model", type=MODEL)
+@click.argument("data", type=DATA)
+@label_option
+@pairs_option
+@KEY
+@click.option(
+    "--neighbors", type=click.IntRange(min=1), default=4, show_default=True, help="Votes of the k-NN rule."
+)
+@reading
+@common
+def score(
+    model: str,
+    data: str,
+    label: str | None,
+    pairs: str | None,
+    key: str | None,
+    neighbors: int,
+    as_json: bool,
+    quiet: bool,
+    **options: Any,
+) -> None:
+    """How well the metric of MODEL predicts the labels of DATA, or the verdicts on its pairs.
+
+    With --label: leave-one-out accuracy of the k-NN rule, beside that of the Euclidean distance. With --pairs:
+    ROC AUC of the distances and accuracy at the model's threshold. Use rows that fit has not seen.
+
+    \b
+    Examples:
+      lptml score wine.model.npz held-out.csv --label class
+      lptml score bottles.model.npz bottles.csv --key id --pairs held-out-verdicts.csv
+    """
+    learned = load_model(model)
+    table = load_table(data, options)
+    need_one_of(label, pairs, table)
+    label = None if pairs else label or table.roles.get("label")
+    X = features(learned, table, (key, label))
+    if pairs:
+        result = _score_pairs(learned, X, read_pairs(pairs, row_names(table, key), key=key))
+    else:
+        assert label is not None
+        result = _score_labels(learned, X, check_labels(table, label), neighbors)
+    emit(
+        result,
+        as_json=as_json,
+        text=lambda: "\n".join(f"{k.replace('_', ' '):28} {_shown(v)}" for k, v in result.items()),
+    )
+
+
+def _score_labels(model: Any, X: np.ndarray[Any, Any], y: np.ndarray[Any, Any], k: int) -> dict[str, Any]:
+    from lptml.labels import LabelledPairs
+
+    result: dict[str, Any] = {
+        "rows": len(y),
+        "accuracy": leave_one_out(embed(model, X), y, k),
+        "euclidean_accuracy": leave_one_out(X, y, k),
+    }
+    bounds = getattr(model, "bounds_", None)
+    if bounds is not None:
+        codes = np.unique(y, return_inverse=True)[1]
+        pairs = LabelledPairs.from_labels(X, codes, bounds=tuple(bounds))
+        result["violation_rate"] = (
+            float(pairs.cost(model.components_.T @ model.components_)) / pairs.total_weight
+        )
+    return result
+
+
+def _score_pairs(model: Any, X: np.ndarray[Any, Any], pairs: Pairs) -> dict[str, Any]:
+    from sklearn.metrics import roc_auc_score
+
+    assert pairs.y is not None
+    if len(np.unique(pairs.y)) < 2:
+        raise InputError("every verdict is the same; a score needs similar and dissimilar pairs", "--pairs")
+    apart = _distances(model, X, pairs)
+    plain = np.linalg.norm(X[pairs.index[:, 0]] - X[pairs.index[:, 1]], axis=1)
+    weight = pairs.weight
+    result: dict[str, Any] = {
+        "pairs": len(apart),
+        "roc_auc": float(roc_auc_score(pairs.y, -apart, sample_weight=weight)),
+        "euclidean_roc_auc": float(roc_auc_score(pairs.y, -plain, sample_weight=weight)),
+    }
+    threshold = getattr(model, "threshold_", None)
+    if threshold is not None:
+        right = np.where(apart <= threshold, 1, -1) == pairs.y
+        result["accuracy"] = float(np.average(right, weights=weight))
+    return result
+
+
+def leave_one_out(Z: np.ndarray[Any, Any], y: np.ndarray[Any, Any], k: int) -> float:
+    """Accuracy of the k-NN rule on the points Z (n, d), each judged by the others."""
+    from sklearn.neighbors import NearestNeighbors
+
+    k = min(k, len(Z) - 1)
+    near = NearestNeighbors(n_neighbors=k).fit(Z).kneighbors(return_distance=False)  # (n, k), without itself
+    codes = np.unique(y, return_inverse=True)[1]
+    votes = np.zeros((len(Z), codes.max() + 1))
+    np.add.at(votes, (np.repeat(np.arange(len(Z)), k), codes[near].ravel()), 1.0)
+    return float(np.mean(votes.argmax(axis=1) == codes))
+
+
+def _distances(model: Any, X: np.ndarray[Any, Any], pairs: Pairs) -> np.ndarray[Any, Any]:
+    Z = embed(model, X)
+    return np.asarray(np.linalg.norm(Z[pairs.index[:, 0]] - Z[pairs.index[:, 1]], axis=1))
+
+
+def _shown(value: Any) -> str:
+    return str(value) if isinstance(value, int) else f"{value:.4f}"

@@ -1,0 +1,104 @@
+"""``lptml fit``: learn a metric and store it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lptml.cli.errors import INTERRUPTED
+from lptml.cli.learner import learner
+from lptml.cli.model import learn, need_one_of, save_model
+from lptml.cli.options import (
+    DATA,
+    columns,
+    common,
+    label_option,
+    load_table,
+    pairs_option,
+    prepared,
+    reading,
+)
+from lptml.cli.output import emit
+from lptml.cli.pairs import read_pairs
+
+
+@click.command()
+@click.argument("data", type=DATA)
+@label_option
+@pairs_option
+@click.option(
+    "-o", "--output", metavar="MODEL", help="Where to store the model. [default: DATA's name + .model.npz]"
+)
+@columns
+@reading
+@learner
+@common
+def fit(data: str, label: str | None, pairs: str | None, output: str | None, **options: Any) -> None:
+    """Learn a metric from DATA: a table with a column of labels, or with verdicts on pairs of its rows.
+
+    DATA is CSV, TSV, Parquet, ARFF or npz (arrays X and y); - is standard input.
+
+    \b
+    Examples:
+      lptml fit wine.csv --label class
+      lptml fit wine.csv --label class --bounds 0.8 --max-trials 2000 -o wine.model.npz
+      lptml fit bottles.csv --key id --pairs verdicts.csv
+      lptml fit survey.csv --label group --one-hot --impute median
+    """
+    table = load_table(data, options)
+    need_one_of(label, pairs, table)
+    target = _target(data, output)
+    points = prepared(table, options, None if pairs else label)
+    joined = read_pairs(pairs, points.names, key=options["key"]) if pairs else None
+    start = time.perf_counter()
+    model = learn(points, joined, options)
+    seconds = time.perf_counter() - start
+    save_model(model, target, quiet=options["quiet"])
+    result = {
+        "model": target,
+        "rows": len(points.X),
+        "features": points.X.shape[1],
+        "pairs": None if joined is None else len(joined.index),
+        "classes": None if points.y is None else len(model.classes_),
+        "bounds": list(model.bounds_),
+        "n_violations": model.n_violations_,
+        "violation_rate": model.violation_rate_,
+        "trivial_rate": model.trivial_rate_,
+        "lower_bound": model.lower_bound_,
+        "n_trials": model.n_trials_,
+        "status": model.status_,
+        "seconds": seconds,
+    }
+    emit(result, as_json=options["as_json"], text=lambda: summary(result))
+    if "interrupted" in str(model.status_).lower():
+        click.get_current_context().exit(INTERRUPTED)
+
+
+def summary(result: dict[str, Any]) -> str:
+    """What fit says to a person."""
+    what = f"{result['pairs']} pairs" if result["pairs"] else f"{result['classes']} classes"
+    u, l = result["bounds"]
+    proven = result["lower_bound"] > 0
+    bound = (
+        f"no metric violates less than {result['lower_bound']:.2%}" if proven else "no lower bound was proven"
+    )
+    lines = [
+        f"{result['rows']} rows, {result['features']} features, {what}",
+        f"violated   {result['violation_rate']:.2%} of the constraints ({result['n_violations']}); {bound}",
+        f"trivial    {result['trivial_rate']:.2%} are violated by the better trivial metric",
+        f"bounds     similar within u = {u:.4g}, dissimilar beyond l = {l:.4g}",
+        f"search     {result['n_trials']} trials, {result['seconds']:.2f} s; {result['status']}",
+        f"model      {click.style(result['model'], bold=True)}",
+    ]
+    return "\n".join(lines)
+
+
+def _target(data: str, output: str | None) -> str:
+    if output == "-":
+        raise click.UsageError("a model is a binary file: name it with -o MODEL")
+    if output is None and data == "-":
+        raise click.UsageError("with DATA from standard input, name the model with -o MODEL")
+    return output if output is not None else f"{Path(data).stem}.model.npz"
