@@ -47,6 +47,7 @@ class Progress:
     n_trials: int
     max_trials: int
     best_cost: float  # estimated, when counting is approximate
+    A: Floats  # the best metric so far
     seconds: float
     n_infeasible: int
 

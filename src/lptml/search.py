@@ -168,6 +168,8 @@ def search(
     )
     check_arguments(source, setup, max_trials, trials_per_level, time_limit, target_cost)
     runner = make_engine(engine, n_jobs=n_jobs)
+    move = getattr(source, "on", None)  # partitions that can be read anywhere are read where the trials run
+    source = source if move is None else move(runner)
     saved = None if checkpoint is None else _checkpoint.load(checkpoint)
     entropy = int(saved[0]["entropy"]) if saved and random_state is None else make_entropy(random_state)
     prepared = prepare(source, setup, entropy)
@@ -247,6 +249,7 @@ def _progress(run: Run, limits: _Limits) -> Progress:
         n_trials=run.next_trial,
         max_trials=limits.trials,
         best_cost=run.board.leader.cost,
+        A=run.board.leader.metric,
         seconds=run.elapsed,
         n_infeasible=int(run.statuses[TrialStatus.INFEASIBLE]),
     )
