@@ -27,7 +27,8 @@ def save(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappin
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with open(beside, "wb") as file:
-            np.savez(file, **{_HEADER: np.frombuffer(text, dtype=np.uint8)}, **arrays)
+            everything: dict[str, Any] = {_HEADER: np.frombuffer(text, dtype=np.uint8), **arrays}
+            np.savez(file, **everything)
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)

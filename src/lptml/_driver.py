@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from lptml._reduction import Entry, Leaderboard
 from lptml._trial import Candidate, Problem, TrialStatus, extend_trial, more_rows, score
-from lptml.constraints import Floats, Source
+from lptml.constraints import Floats, Ints, Source
 from lptml.engines.base import PartitionedSource, Session, Unit, UnitResult
 
 _FIRST_UNIT = 4  # trials, before any was timed
@@ -139,7 +139,7 @@ def units(
             yield Unit(first, count)
             first += count
             continue
-        heads = []
+        heads: list[Ints] = []
         rows = 0
         while first + len(heads) < total and rows < _BATCH_ROWS:
             heads.append(problem.sample(first + len(heads)).head(problem.head))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, fields, replace
-from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
@@ -75,7 +75,7 @@ def check_arguments(
             f"approximate_counting must be 'auto', True or False, got {setup.approximate_counting!r}"
         )
     for name, value in (("time_limit", time_limit), ("target_cost", target_cost), ("eta", setup.eta)):
-        if value is not None and not (isinstance(value, Real) and 0 <= value < np.inf):
+        if value is not None and not 0 <= value < np.inf:
             raise ValueError(f"{name} must be a number that is not negative, got {value!r}")
     if not 0 < setup.delta < 1:
         raise ValueError(f"delta must lie between 0 and 1, got {setup.delta!r}")
@@ -88,8 +88,8 @@ def check_arguments(
             _check_semidefinite(name, np.asarray(matrix), source.d)
 
 
-def _check_whole(name: str, value: object, least: int) -> None:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+def _check_whole(name: str, value: Any, least: int) -> None:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
 
 
@@ -113,8 +113,7 @@ def make_entropy(random_state: int | np.random.Generator | np.random.RandomState
         return int(random_state.integers(1 << 63))
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(1 << 31, dtype=np.int64))
-    if not isinstance(random_state, Integral) or random_state < 0:
-        raise ValueError(f"random_state must be a whole number, a generator or None, got {random_state!r}")
+    _check_whole("random_state", random_state, 0)
     return int(random_state)
 
 

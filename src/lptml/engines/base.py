@@ -14,7 +14,7 @@ needs from constraints is a count: ``PartitionedSource`` is these operations.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -79,7 +79,7 @@ class Session(Protocol):
     #: How many units run at the same time.
     workers: int
 
-    def run(self, units: Iterable[Unit]) -> Iterator[UnitResult | None]:
+    def run(self, units: Iterable[Unit]) -> Generator[UnitResult | None, None, None]:
         """Map units to workers; yield results in any order, and None every 0.1 s while there are none.
 
         Units are to be taken from the iterable as workers come free (a few ahead), because their size follows

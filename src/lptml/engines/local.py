@@ -14,10 +14,11 @@ from __future__ import annotations
 import logging
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from joblib import effective_n_jobs
 from joblib.externals.loky import get_reusable_executor
@@ -74,7 +75,7 @@ class LocalSession:
         self.workers = workers
         self._start = start
 
-    def run(self, units: Iterable[Unit]) -> Iterator[UnitResult | None]:
+    def run(self, units: Iterable[Unit]) -> Generator[UnitResult | None, None, None]:
         """See ``engines.base.Session``."""
         waiting = iter(units)
         running: dict[Future[UnitResult], Unit] = {}
@@ -112,17 +113,15 @@ class LocalSession:
             pool.close()
 
 
-class _Pool:
-    executor: Executor
+class _Pool(Protocol):
+    """Threads or processes that run units."""
 
-    def submit(self, unit: Unit) -> Future[UnitResult]:
-        raise NotImplementedError
+    def submit(self, unit: Unit) -> Future[UnitResult]: ...
 
-    def close(self) -> None:
-        raise NotImplementedError
+    def close(self) -> None: ...
 
 
-class _Threads(_Pool):
+class _Threads:
     def __init__(self, problem: Problem, workers: int) -> None:
         self.problem = problem
         self.stop = threading.Event()
@@ -136,9 +135,9 @@ class _Threads(_Pool):
         self.executor.shutdown(wait=False, cancel_futures=True)
 
 
-class _Processes(_Pool):
+class _Processes:
     def __init__(self, problem: Problem, workers: int) -> None:
-        self.executor = get_reusable_executor(
+        self.executor: Any = get_reusable_executor(
             max_workers=workers, initializer=_receive, initargs=(problem,), reuse=False
         )
 
