@@ -2,46 +2,89 @@
 
     source ──> search (Algorithm 2) ──> candidates ──> refine ──> A ──> canonical metric and support
 
-Every estimator learns through ``learn``; its options are theirs.
+Every estimator learns through ``learn``, and its options are theirs. ``refine=False`` is the algorithm of the
+paper alone.
 """
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from lptml.constraints import Floats, Ints, Source
-from lptml.refine import Stop, refine
+from lptml.anneal import truncate
+from lptml.canonical import canonical
+from lptml.constraints import ConstraintSet, Floats, Ints, Source
+from lptml.engines import Engine, make_engine
+from lptml.engines.base import PartitionedSource
+from lptml.refine import Stop
+from lptml.refine import refine as refine_metrics
+from lptml.scaling import feature_scale
+from lptml.search import Progress, SearchResult, SearchStatus, search
+
+#: The canonical metric is solved for where it takes a fraction of a second.
+_CANONICAL_ENTRIES = 20_000_000  # n d
+_CANONICAL_FEATURES = 16
+_SEARCH_SHARE = 0.5  # of a time limit, if refinement follows
+
+_AT_ONCE = (SearchStatus.INTERRUPTED, SearchStatus.STOPPED)  # the user wants to have it now
+_STATUS = {
+    Stop.FINISHED: SearchStatus.COMPLETED,
+    Stop.OPTIMAL: SearchStatus.OPTIMAL,
+    Stop.TIME_LIMIT: SearchStatus.TIME_LIMIT,
+    Stop.STOPPED: SearchStatus.STOPPED,
+    Stop.INTERRUPTED: SearchStatus.INTERRUPTED,
+}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Learned:
-    """A metric and how it was found."""
+    """A metric and how it was found.
+
+    Attributes
+    ----------
+    A : array of shape (d, d)
+        The metric, positive semidefinite.
+    cost : float
+        The weight of the constraints that A violates, counted exactly.
+    penalty : float
+        eta * <R, A>; 0 without regularisation.
+    total_weight : float
+        The weight of all constraints.
+    trivial_cost : float
+        The cost of the better of the two trivial metrics: A = 0, and one without limit.
+    canonical : array of shape (d, d) or None
+        The metric of least trace that satisfies what A satisfies; None where it was not solved for.
+    support : array of int
+        Numbers of the constraints that hold the canonical metric in place; empty where it was not solved for.
+    history : tuple of (seconds, cost)
+        After each improvement.
+    n_trials, n_infeasible : int
+        Samples that the search solved, and how many of them were infeasible.
+    status : SearchStatus
+        Why learning ended.
+    lower_bound : float or None
+        A proven lower bound on the cost of every metric; None when it was not asked for.
+    candidates : tuple of arrays of shape (d, d)
+        The best few metrics met, cheapest first.
+    """
 
     A: Floats
-    """The metric, shape (d, d), positive semidefinite."""
     cost: float
-    """The weight of the constraints that A violates, counted exactly."""
+    penalty: float
     total_weight: float
-    """The weight of all constraints."""
     trivial_cost: float
-    """The cost of the better of the trivial metrics: A = 0 and A without limit."""
+    canonical: Floats | None
     support: Ints
-    """Numbers of the constraints that hold the canonical metric in place; empty if not solved for."""
     history: tuple[tuple[float, float], ...]
-    """(seconds, least cost so far) after each improvement."""
     n_trials: int
-    """Samples that the search solved."""
     n_infeasible: int
-    """How many of them were infeasible."""
-    status: Stop
-    """Why learning ended."""
+    status: SearchStatus
     lower_bound: float | None
-    """A proven lower bound on the cost of every metric; None when it was not asked for."""
     candidates: tuple[Floats, ...]
-    """The best few metrics met, cheapest first."""
 
     @property
     def violation_rate(self) -> float:
@@ -55,13 +98,25 @@ class Learned:
 
 
 def learn(
-    source: Source,
+    source: Source | PartitionedSource,
     *,
-    initial_metric: Floats | None = None,
+    max_trials: int = 100,
+    epsilon: float = 0.5,
+    objective: str = "trace",
+    refine: bool = True,
+    regularization: float = 0.0,
+    regularizer: Floats | None = None,
     n_components: int | None = None,
-    random_state: int | None = None,
+    initial_metric: Floats | None = None,
+    approximate_counting: bool | str = "auto",
     time_limit: float | None = None,
-    callback: Callable[[float, Floats], None] | None = None,
+    engine: str | Engine = "local",
+    n_jobs: int | None = None,
+    random_state: int | None = None,
+    verbose: int = 0,
+    callback: Callable[[float, Floats], object] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    lower_bound_seconds: float = 0.0,
 ) -> Learned:
     """Learn the metric that violates as little of the constraints as can be found.
 
@@ -69,16 +124,26 @@ def learn(
     ----------
     source : Source
         Constraints with their bounds and weights.
-    initial_metric : array of shape (d, d), optional
-        A metric to start from as well; the result never costs more.
+    max_trials : int
+        Trials of the search (the paper's t); 0 leaves all to the refinement.
+    epsilon, objective, approximate_counting, engine, n_jobs, verbose, checkpoint
+        Of the search; see ``search.search``.
+    refine : bool
+        Refine what the search finds; False is the algorithm of the paper.
+    regularization, regularizer : float, array of shape (d, d)
+        eta and R of a penalty eta * <R, A>; R is the identity by default.
     n_components : int, optional
         The largest rank of the metric.
-    random_state : int, optional
-        The same number gives the same metric, bit for bit.
+    initial_metric : array of shape (d, d), optional
+        A metric to start from as well; the result never costs more.
     time_limit : float, optional
-        Seconds after which the best so far is returned.
+        Seconds after which the best so far is returned. Half of them go to the search.
+    random_state : int, optional
+        The same number gives the same metric, bit for bit, whatever ``engine`` and ``n_jobs``.
     callback : callable, optional
-        Called as ``callback(cost, A)`` after each improvement.
+        Called as ``callback(cost, A)`` now and then, with the best so far; a true result stops.
+    lower_bound_seconds : float
+        Time to spend on a proven lower bound (``lower_bounds.certify``); 0 for none.
 
     Returns
     -------
@@ -95,25 +160,162 @@ def learn(
     >>> learned.violation_rate < learned.trivial_rate
     True
     """
-    starts = () if initial_metric is None else (np.asarray(initial_metric, dtype=np.float64),)
-    refined = refine(
-        source,
-        starts,
-        rank=n_components,
-        random_state=random_state,
-        time_limit=time_limit,
-        callback=callback,
-    )
+    d = source.d
+    if not (refine or max_trials > 0):
+        raise ValueError("nothing to do: max_trials is 0 and refine is False")
+    if not 0 <= regularization < np.inf:
+        raise ValueError(f"regularization must be a finite number >= 0, got {regularization}")
+    if n_components is not None and not 1 <= n_components <= d:
+        raise ValueError(f"n_components must lie in 1..{d}, got {n_components}")
+    starts = [] if initial_metric is None else [np.array(initial_metric, dtype=np.float64)]
+    if starts and starts[0].shape != (d, d):
+        raise ValueError(f"initial_metric must have shape ({d}, {d}), got {starts[0].shape}")
+    R = np.eye(d) if regularizer is None else np.array(regularizer, dtype=np.float64)
+    penalty = regularization * R if regularization > 0 else None
+    runner = make_engine(engine, n_jobs=n_jobs)
+    move = getattr(source, "on", None)  # partitions that can be read anywhere are read where the trials run
+    source = source if move is None else move(runner)
+    seed = int(np.random.SeedSequence().generate_state(1)[0]) if random_state is None else random_state
+    watch = _Watch(time_limit, callback)
+    found = None
+    if max_trials > 0:
+        found = search(
+            source,
+            max_trials=max_trials,
+            epsilon=epsilon,
+            objective=objective,
+            regularizer=R if regularization > 0 else None,
+            eta=regularization,
+            engine=runner,
+            random_state=seed,
+            time_limit=watch.left(_SEARCH_SHARE if refine else 1.0),
+            callback=None if callback is None else watch.of_search,
+            verbose=verbose,
+            checkpoint=checkpoint,
+            approximate_counting=approximate_counting,
+        )
+        starts += [candidate.A for candidate in found.candidates]
+        if found.status in _AT_ONCE:
+            refine = False
+    if refine:
+        refined = refine_metrics(
+            source,
+            starts,
+            rank=n_components,
+            penalty=penalty,
+            random_state=seed,
+            time_limit=watch.left(1.0),
+            callback=watch.of_refinement,
+        )
+        A, candidates, status = refined.A, refined.candidates, _STATUS[refined.stop]
+        if found is not None and status is SearchStatus.COMPLETED:
+            status = found.status  # a search cut short says so
+    else:
+        assert found is not None, "without refinement there was a search"
+        candidates = _ranked(source, starts, n_components, penalty)
+        A, status = candidates[0], found.status
+    return _conclude(source, A, penalty, candidates, status, found, watch, lower_bound_seconds, seed)
+
+
+class _Watch:
+    """The clock, the user's callback and the history of the best cost over both stages."""
+
+    def __init__(self, time_limit: float | None, callback: Callable[[float, Floats], object] | None) -> None:
+        self.began = time.monotonic()
+        self.time_limit = time_limit
+        self.callback = callback
+        self.history: list[tuple[float, float]] = []
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self.began
+
+    def left(self, share: float) -> float | None:
+        """The seconds that a stage may take: this share of those that are left, if they are limited."""
+        return None if self.time_limit is None else share * max(0.0, self.time_limit - self.elapsed)
+
+    def _note(self, cost: float) -> None:
+        if not self.history or cost < self.history[-1][1]:
+            self.history.append((self.elapsed, cost))
+
+    def of_search(self, progress: Progress) -> object:
+        return False if self.callback is None else self.callback(progress.best_cost, progress.A)
+
+    def of_refinement(self, cost: float, A: Floats) -> object:
+        self._note(cost)
+        return False if self.callback is None else self.callback(cost, A)
+
+    def whole_history(self, found: SearchResult | None, cost: float) -> tuple[tuple[float, float], ...]:
+        """Improvements of the search, then those of the refinement that were better still."""
+        path = []
+        if found is not None:
+            path = list(zip(found.history.seconds.tolist(), found.history.cost.tolist()))
+        for seconds, value in [*self.history, (self.elapsed, cost)]:
+            if not path or value < path[-1][1]:
+                path.append((seconds, value))
+        return tuple(path)
+
+
+def _in_full(source: Source | PartitionedSource, A: Floats) -> float:
+    return float(np.asarray(source.cost(A[None]))[0])
+
+
+def _ranked(
+    source: Source | PartitionedSource, metrics: list[Floats], rank: int | None, penalty: Floats | None
+) -> tuple[Floats, ...]:
+    """Metrics by what they cost, cut down to a rank first."""
+    if rank is not None:
+        scale = feature_scale(_some(source))
+        metrics = [truncate(A, rank, scale) for A in metrics]
+    costs = np.asarray(source.cost(np.stack(metrics)))
+    if penalty is not None:
+        costs = costs + np.array([np.vdot(penalty, A) for A in metrics])
+    return tuple(metrics[i] for i in np.argsort(costs, kind="stable")[:5])
+
+
+def _some(source: Source | PartitionedSource) -> ConstraintSet:
+    """The first constraints, for the sizes of features."""
+    index = np.arange(min(source.n, 20_000))
+    return source.take_batch([index])[0] if isinstance(source, PartitionedSource) else source.take(index)
+
+
+def _conclude(
+    source: Source | PartitionedSource,
+    A: Floats,
+    penalty: Floats | None,
+    candidates: tuple[Floats, ...],
+    status: SearchStatus,
+    found: SearchResult | None,
+    watch: _Watch,
+    lower_bound_seconds: float,
+    seed: int,
+) -> Learned:
+    cost = _in_full(source, A)
+    solved = None
+    lower_bound = None
+    if not isinstance(source, PartitionedSource):
+        small = source.n * source.d <= _CANONICAL_ENTRIES and source.d <= _CANONICAL_FEATURES
+        if small and status not in _AT_ONCE and watch.left(1.0) != 0.0:
+            solved = canonical(source, A, seed)
+        if lower_bound_seconds > 0:
+            from lptml.lower_bounds import certify
+
+            certified = certify(source, A, time_limit=lower_bound_seconds, random_state=seed)
+            lower_bound = certified.lower_bound
+            if certified.cost < cost and penalty is None:
+                A, cost, solved = certified.A, certified.cost, None
     return Learned(
-        A=refined.A,
-        cost=refined.cost,
+        A=A,
+        cost=cost,
+        penalty=0.0 if penalty is None else float(np.vdot(penalty, A)),
         total_weight=source.total_weight,
         trivial_cost=min(source.trivial_costs()),
-        support=np.empty(0, dtype=np.int64),
-        history=refined.history,
-        n_trials=0,
-        n_infeasible=0,
-        status=refined.stop,
-        lower_bound=None,
-        candidates=refined.candidates,
+        canonical=None if solved is None else solved.A,
+        support=np.empty(0, dtype=np.int64) if solved is None else solved.support,
+        history=watch.whole_history(found, cost),
+        n_trials=0 if found is None else found.n_trials,
+        n_infeasible=0 if found is None else found.n_infeasible,
+        status=status,
+        lower_bound=lower_bound,
+        candidates=candidates,
     )

@@ -223,7 +223,7 @@ class _Run:
             exact = exact_lptml(among, make_objective("trace", among.d, self.rng), rng=self.rng)
             if exact.status is Status.OPTIMAL:
                 return None, exact.A
-            if exact.infeasible_subsystem is None:
+            if exact.status is not Status.INFEASIBLE:
                 return None, None
             members = exact.infeasible_subsystem
         solution = self._solve(rest[members])
@@ -240,9 +240,12 @@ class _Run:
         if solution.status is not Status.INFEASIBLE or solution.certificate is None:
             return None
         y = solution.certificate.y
-        keep = y > 0
-        check = verify_certificate(self.constraints.take(members[keep]), y[keep])
-        return Subsystem(members[keep], y[keep], check.gap) if check.valid else None
+        # One that only just holds may not without its zeros, which count in the units of the check.
+        for keep in (y > 0, y >= 0):
+            check = verify_certificate(self.constraints.take(members[keep]), y[keep])
+            if check.valid:
+                return Subsystem(members[keep], y[keep], check.gap)
+        return None
 
     def _shrunk(self, subsystem: Subsystem) -> Subsystem:
         """Leave out what the contradiction does not need: the smaller, the stronger the bound."""

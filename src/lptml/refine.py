@@ -21,44 +21,74 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
+from lptml._compile import announce
+from lptml._refine_kernel import smooth_gram, smooth_rows, sweep
 from lptml.anneal import Schedule, anneal, cool, representative, truncate
-from lptml.constraints import ConstraintSet, Floats, Source
+from lptml.canonical import in_memory
+from lptml.constraints import ConstraintSet, Floats, Ints, Scaled, Source
+from lptml.engines.base import PartitionedSource
 from lptml.polish import enumerate_metrics, is_enumerable, polish
 from lptml.scaling import feature_scale
 
 #: Up to this many multiplications (n d^2) a count is exact throughout; above it only for the finalists.
 _EXACT_WORK = 2e9
 _JUDGES = 200_000  # constraints that stand for a larger source while candidates are compared
-_POLISH_ENTRIES = 4_000_000  # n d up to which the line searches pay
-_FINALISTS = 2
+_POLISHED_ENTRIES = 4_000_000  # n d up to which the line searches pay
+_FINALISTS = 2  # of a large source, counted exactly
+_ANNEALED_STARTS = 3
 
 
 class Stop(Enum):
     """Why a refinement ended."""
 
-    FINISHED = "finished"
-    TIME_LIMIT = "time limit"
-    INTERRUPTED = "interrupted"
+    FINISHED = "all steps were done"
+    OPTIMAL = "a metric that violates nothing was found"
+    TIME_LIMIT = "time_limit was reached"
+    STOPPED = "the callback asked to stop"
+    INTERRUPTED = "interrupted by Ctrl-C"
+
+
+class RefinementInterruptedWarning(UserWarning):
+    """The refinement was interrupted and returned the best metric so far."""
 
 
 @dataclass(frozen=True)
+class Improvement:
+    """The cost after an improvement; on large sources estimated from a sample."""
+
+    seconds: float
+    cost: float
+
+
+@dataclass(frozen=True, eq=False)
 class Refined:
-    """The outcome of a refinement."""
+    """The outcome of a refinement.
+
+    Attributes
+    ----------
+    A : array of shape (d, d)
+        The best metric.
+    cost : float
+        The weight that A violates, counted exactly over all constraints, plus its penalty.
+    start_cost : float
+        The least cost among the given starts; infinite without any.
+    history : tuple of Improvement
+    candidates : tuple of arrays of shape (d, d)
+        The best metrics that were met, cheapest first.
+    stop : Stop
+    """
 
     A: Floats
     cost: float
-    """The weight that A violates, counted exactly over all constraints."""
     start_cost: float
-    """The least cost among the starts."""
-    history: tuple[tuple[float, float], ...]
-    """(seconds, least cost) after each improvement; estimated from a sample on large sources."""
+    history: tuple[Improvement, ...]
     candidates: tuple[Floats, ...]
-    """The best metrics of the single annealings, cheapest first."""
     stop: Stop
 
 
@@ -98,7 +128,7 @@ def _whitening(V: Floats, scale: Floats) -> Floats:
 
 
 def refine(
-    source: Source,
+    source: Source | PartitionedSource,
     starts: Sequence[Floats] = (),
     *,
     n_starts: int = 4,
@@ -106,9 +136,9 @@ def refine(
     steps: int = Schedule.steps,
     rank: int | None = None,
     penalty: Floats | None = None,
-    random_state: int | np.random.SeedSequence | None = 0,
+    random_state: int | np.random.Generator | None = 0,
     time_limit: float | None = None,
-    callback: Callable[[float, Floats], None] | None = None,
+    callback: Callable[[float, Floats], object] | None = None,
 ) -> Refined:
     """The cheapest metric that local optimisation finds from the given and the default starts.
 
@@ -129,12 +159,12 @@ def refine(
         The largest rank of the result. Starts of higher rank are cut down to it first.
     penalty : array of shape (d, d), optional
         P of a linear term <P, A> added to the cost (a regulariser times its factor), positive semidefinite.
-    random_state : int, SeedSequence or None
+    random_state : int, Generator or None
         The same number gives the same metric, bit for bit.
     time_limit : float, optional
         Seconds after which the best so far is returned.
     callback : callable, optional
-        Called as ``callback(cost, A)`` after each improvement.
+        Called as ``callback(cost, A)`` after each improvement; a true result stops.
 
     Returns
     -------
@@ -157,32 +187,69 @@ def refine(
             raise ValueError(f"starts must have shape ({source.d}, {source.d}), got {A.shape}")
     if source.n < 1:
         raise ValueError("there are no constraints to refine on")
-    seed = (
-        random_state
-        if isinstance(random_state, np.random.SeedSequence)
-        else np.random.SeedSequence(random_state)
-    )
-    run = _Run(source, rank, penalty, np.random.default_rng(seed), time_limit, callback)
+    near = _Remote(source) if isinstance(source, PartitionedSource) else source
+    announce(smooth_rows, smooth_gram, sweep)
+    run = _Run(near, rank, penalty, np.random.default_rng(random_state), time_limit, callback)
     stop = Stop.FINISHED
     try:
-        run.compare(starts)
+        run.begin(starts)
         run.anneal_all(starts, n_starts, steps)
-        run.hop(n_hops, steps // 2)
+        run.hop(n_hops, max(1, steps // 2))
         run.finish()
-    except _TimeOver:
-        stop = Stop.TIME_LIMIT
+    except _Ended as ended:
+        stop = ended.stop
     except KeyboardInterrupt:
         stop = Stop.INTERRUPTED
-        warnings.warn("refinement interrupted; the best metric so far is returned", stacklevel=2)
+        message = "refinement interrupted; returning the best metric so far"
+        warnings.warn(message, RefinementInterruptedWarning, stacklevel=2)
     return run.result(stop)
 
 
-class _TimeOver(Exception):
-    """The time limit has passed."""
+class _Ended(Exception):
+    """Nothing is left to do, or no time to do it."""
+
+    def __init__(self, stop: Stop) -> None:
+        super().__init__(stop.value)
+        self.stop = stop
+
+
+class _Remote:
+    """A partitioned source as if in memory: few rows are taken, and counts are made where it lies."""
+
+    def __init__(self, source: PartitionedSource) -> None:
+        self._source = source
+        self.n, self.d = source.n, source.d
+        self.total_weight = source.total_weight
+        self.trivial_costs = source.trivial_costs
+
+    def take(self, index: Ints) -> ConstraintSet:
+        return self._source.take_batch([index])[0]
+
+    def cost(self, A: Floats) -> Any:
+        costs = self._source.cost(A[None] if A.ndim == 2 else A)
+        return float(costs[0]) if A.ndim == 2 else costs
+
+    def best_scale(self, A: Floats) -> Scaled:
+        return Scaled(1.0, self.cost(A))  # never asked: scales are chosen on the sample that judges
+
+    def best_identity(self) -> Scaled:
+        return self.best_scale(np.eye(self.d))
+
+
+@dataclass(frozen=True, eq=False)
+class _Entry:
+    cost: float  # by the judge
+    order: int
+    A: Floats
+    given: bool = False
+
+    @property
+    def rank(self) -> tuple[float, int]:
+        return self.cost, self.order
 
 
 class _Run:
-    """One refinement: the best metric so far, and what the steps share."""
+    """One refinement: the metrics met so far, and what the steps share."""
 
     def __init__(
         self,
@@ -191,7 +258,7 @@ class _Run:
         penalty: Floats | None,
         rng: np.random.Generator,
         time_limit: float | None,
-        callback: Callable[[float, Floats], None] | None,
+        callback: Callable[[float, Floats], object] | None,
     ) -> None:
         self.source = source
         self.rank = rank
@@ -202,73 +269,72 @@ class _Run:
         self.deadline = None if time_limit is None else self.began + time_limit
         self.sample = representative(source, rng)
         self.scale = feature_scale(self.sample)
-        exact = source.n * float(source.d) ** 2 <= _EXACT_WORK
+        exact = source.n * float(source.d) ** 2 <= _EXACT_WORK and not isinstance(source, _Remote)
         # Judging by a sample keeps a large source to the few exact counts of the finalists.
         self.judge: Source = source if exact else representative(source, rng, _JUDGES)
-        self.found: list[tuple[float, int, Floats]] = []  # (cost by the judge, order of arrival, metric)
-        self.history: list[tuple[float, float]] = []
-        self.start_cost = np.inf
-        zero = np.zeros((source.d, source.d))
-        self._add(zero, self._cost(self.judge, zero))
-        self.offer(truncate(np.eye(source.d), rank, np.ones(source.d)) if rank else np.eye(source.d))
+        self.met: list[_Entry] = []
+        self.history: list[Improvement] = []
 
     @property
-    def best(self) -> Floats:
-        return min(self.found, key=lambda entry: entry[:2])[2]
-
-    @property
-    def best_cost(self) -> float:
-        return min(entry[0] for entry in self.found)
-
-    def check_time(self) -> None:
-        if self.deadline is not None and time.monotonic() > self.deadline:
-            raise _TimeOver
+    def best(self) -> _Entry:
+        return min(self.met, key=lambda entry: entry.rank)
 
     def _cost(self, source: Source, A: Floats) -> float:
-        cost = float(source.cost(A)) * (self.source.total_weight / source.total_weight)
+        cost = float(source.cost(A))
+        if source is not self.source:
+            cost *= self.source.total_weight / source.total_weight
         return cost if self.penalty is None else cost + float(np.vdot(self.penalty, A))
 
-    def _add(self, A: Floats, cost: float) -> None:
-        improved = not self.found or cost < self.best_cost
-        self.found.append((cost, len(self.found), A))
+    def _add(self, A: Floats, given: bool = False) -> None:
+        entry = _Entry(self._cost(self.judge, A), len(self.met), A, given)
+        improved = not self.met or entry.cost < self.best.cost
+        self.met.append(entry)
         if improved:
-            self.history.append((time.monotonic() - self.began, cost))
-            if self.callback is not None:
-                self.callback(cost, A)
+            self.history.append(Improvement(time.monotonic() - self.began, entry.cost))
+            if self.callback is not None and self.callback(entry.cost, A):
+                raise _Ended(Stop.STOPPED)
 
-    def offer(self, A: Floats) -> float:
-        """Take a metric into account at its best scale (as it is, when a penalty makes the scale matter)."""
-        scale = self.judge.best_scale(A).scale if self.penalty is None else 1.0
-        if scale > 0 and np.isfinite(scale):
-            A = scale * A
-        cost = self._cost(self.judge, A)
-        self._add(A, cost)
-        return cost
+    def check(self) -> None:
+        """End the run if nothing is left to gain or no time to gain it."""
+        if self.best.cost <= 0.0:
+            raise _Ended(Stop.OPTIMAL)
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise _Ended(Stop.TIME_LIMIT)
 
-    def compare(self, starts: Sequence[Floats]) -> None:
-        """The starts as they are given, so that nothing is lost by rescaling them."""
+    def begin(self, starts: Sequence[Floats]) -> None:
+        """The trivial metric, the identity at its best scale and the starts as they are given."""
+        d = self.source.d
+        self._add(np.zeros((d, d)))
         for A in starts:
-            A = truncate(A, self.rank, self.scale) if self.rank else A
-            self._add(A, self._cost(self.judge, A))
-        self.start_cost = self.best_cost
+            self._add(truncate(A, self.rank, self.scale) if self.rank else A, given=True)
+        identity = np.eye(d)
+        self._offer(truncate(identity, self.rank, self.scale) if self.rank else identity)
+
+    def _offer(self, A: Floats) -> None:
+        """Take a metric into account at its best scale (as it is, when a penalty makes the scale matter)."""
+        if self.penalty is None:
+            scale = self.judge.best_scale(A).scale
+            if scale > 0 and np.isfinite(scale):
+                A = scale * A
+        self._add(A)
 
     def anneal_all(self, starts: Sequence[Floats], n_starts: int, steps: int) -> None:
         for A in default_starts(self.sample)[:n_starts]:
             self._anneal(A, Schedule(steps))
-        for A in starts[:3]:
+        for A in starts[:_ANNEALED_STARTS]:
             # Warm, not hot: a hot start would forget the candidate.
             self._anneal(A, Schedule(steps, first_temperature=0.3, first_step=0.3))
 
     def hop(self, n_hops: int, steps: int) -> None:
         """Reheat the best metric, in turn far and near."""
         for i in range(n_hops):
-            heat = (1.0, 0.5) if i % 2 == 0 else (0.1, 0.1)
-            self._anneal(self.best, Schedule(max(1, steps), first_temperature=heat[0], first_step=heat[1]))
+            temperature, step = (1.0, 0.5) if i % 2 == 0 else (0.1, 0.1)
+            self._anneal(self.best.A, Schedule(steps, first_temperature=temperature, first_step=step))
 
     def _anneal(self, start: Floats, schedule: Schedule) -> None:
-        if self.best_cost <= 0.0 or not start.any():
-            return
-        self.check_time()
+        self.check()
+        if not start.any():
+            return  # A = 0 has no direction to go
         A = cool(
             self.source,
             self.sample,
@@ -279,45 +345,49 @@ class _Run:
             rng=self.rng,
             deadline=self.deadline,
         )
-        self.offer(A)
+        self._offer(A)
 
     def finish(self) -> None:
         """Exact searches, on the constraints themselves where they are few enough."""
-        if self.best_cost <= 0.0 or self.penalty is not None:
+        self.check()
+        if self.source.n * self.source.d > _POLISHED_ENTRIES or self.penalty is not None:
             return
-        self.check_time()
-        if self.source.n * self.source.d > _POLISH_ENTRIES:
-            return
-        source = self.source
-        constraints = source if isinstance(source, ConstraintSet) else source.take(np.arange(source.n))
+        constraints = in_memory(self.source)
         if self.rank is None and is_enumerable(constraints):
-            A = enumerate_metrics(constraints, self.best)
+            A = enumerate_metrics(constraints, self.best.A)
         else:
-            ordered = [entry[2] for entry in sorted(self.found, key=lambda entry: entry[:2])]
+            ordered = sorted(self.met, key=lambda entry: entry.rank)
             A = polish(
                 constraints,
-                ordered[0],
-                toward=tuple(ordered[1:4]),
+                ordered[0].A,
+                toward=tuple(entry.A for entry in ordered[1:4]),
                 keep_rank=self.rank is not None,
                 rng=self.rng,
             )
-        self._add(A, self._cost(self.judge, A))
+        self._add(A)
 
     def result(self, stop: Stop) -> Refined:
-        ordered = sorted(self.found, key=lambda entry: entry[:2])
+        if not self.met:
+            self._add(np.zeros((self.source.d, self.source.d)))
+        given = [entry for entry in self.met if entry.given]
+        ordered = sorted(self.met, key=lambda entry: entry.rank)
         if self.judge is not self.source:
-            finalists = ordered[:_FINALISTS]
-            counted = [(self._cost(self.source, A), order, A) for _, order, A in finalists]
-            ordered = sorted(counted, key=lambda entry: entry[:2]) + ordered[_FINALISTS:]
-        cost, _, A = ordered[0]
+            # The sample's error decides who may still be the best; given metrics are compared in any case.
+            error = np.sqrt(max(ordered[0].cost, 1.0) * self.source.total_weight / self.judge.n)
+            close = [entry for entry in ordered if entry.cost <= ordered[0].cost + 4 * error]
+            finalists = close[:_FINALISTS] + [entry for entry in given if entry not in close[:_FINALISTS]]
+            counted = [replace(entry, cost=self._cost(self.source, entry.A)) for entry in finalists]
+            given = [entry for entry in counted if entry.given]
+            others = [entry for entry in ordered if entry not in finalists]
+            ordered = sorted(counted, key=lambda entry: entry.rank) + others
         return Refined(
-            A=A,
-            cost=cost,
-            start_cost=float(self.start_cost),
+            A=ordered[0].A,
+            cost=ordered[0].cost,
+            start_cost=min((entry.cost for entry in given), default=np.inf),
             history=tuple(self.history),
-            candidates=tuple(entry[2] for entry in ordered[:5]),
+            candidates=tuple(entry.A for entry in ordered[:5]),
             stop=stop,
         )
 
 
-__all__ = ["Refined", "Stop", "anneal", "default_starts", "polish", "refine"]
+__all__ = ["Improvement", "Refined", "Stop", "anneal", "default_starts", "refine"]
