@@ -105,6 +105,44 @@ def label_distances(Z: FloatArray, y: NDArray[Any], random_state: int = 0) -> Pa
 
 
 @dataclass(frozen=True)
+class SearchHistory:
+    """The least violated share of the weight after each improvement."""
+
+    seconds: FloatArray
+    rate: FloatArray
+    final: float
+    trivial: float
+    lower: float
+
+
+def search_history(estimator: Any) -> SearchHistory:
+    """The history of a fitted LPTML estimator, as shares of the weight of its constraints."""
+    steps = [(float(entry[0]), float(entry[-1])) for entry in estimator.history_]
+    seconds = np.array([s for s, _ in steps])
+    cost = np.array([c for _, c in steps])
+    last = cost[-1] if cost.size else 0.0
+    # The estimator keeps costs as weights; its own rate for the last of them gives the unit.
+    unit = estimator.violation_rate_ / last if last > 0 and estimator.violation_rate_ > 0 else None
+    if unit is None:
+        top = cost.max() if cost.size else 0.0
+        unit = estimator.trivial_rate_ / top if top > 0 else 1.0
+    rate = np.minimum(cost * unit, max(1.0, estimator.trivial_rate_))
+    return SearchHistory(
+        seconds,
+        rate,
+        float(estimator.violation_rate_),
+        float(estimator.trivial_rate_),
+        float(estimator.lower_bound_),
+    )
+
+
+def feature_names(estimator: Any, d: int, given: list[str] | None = None) -> list[str]:
+    """The names given, those of the fit, or x0, x1, ..."""
+    names = given if given is not None else getattr(estimator, "feature_names_in_", None)
+    return [f"x{j}" for j in range(d)] if names is None else [str(n) for n in names]
+
+
+@dataclass(frozen=True)
 class Accuracy:
     """k-NN accuracy on held-out halves: mean and standard error over the splits."""
 

@@ -125,7 +125,7 @@ def score(
 ) -> None:
     """How well the metric of MODEL predicts the labels of DATA, or the verdicts on its pairs.
 
-    With --label: leave-one-out accuracy of the k-NN rule, beside that of the Euclidean distance. With --pairs:
+    With --label: leave-one-out accuracy of the k-NN rule, and that of the Euclidean distance. With --pairs:
     ROC AUC of the distances and accuracy at the model's threshold. Use rows that fit has not seen.
 
     \b
