@@ -33,7 +33,9 @@ def itml_sweeps(
             if p <= 0.0:  # rounding has made A singular along v: nothing to project
                 continue
             delta = sign[i]
-            alpha = min(dual[i], 0.5 * delta * (1.0 / p - gamma / xi[i]))
+            # Equalises 1/p - delta alpha and 1/xi + delta alpha / gamma. The algorithm as printed has
+            # delta (1/p - gamma/xi) / 2 instead, which is the projection for gamma = 1 only.
+            alpha = min(dual[i], delta * gamma / (gamma + 1.0) * (1.0 / p - 1.0 / xi[i]))
             beta = delta * alpha / (1.0 - delta * alpha * p)
             xi[i] = gamma * xi[i] / (gamma + delta * alpha * xi[i])
             dual[i] -= alpha

@@ -31,8 +31,8 @@ class LFDA(SupervisedMixin, BaseEstimator):
     ----------
     n_components : int, optional
         Rows of the learned map; all by default.
-    n_neighbors : int, optional
-        k of the local scaling; by default 7, or d - 1 where that is less (at least 1).
+    n_neighbors : int
+        k of the local scaling (at most the size of the class); 7 is Sugiyama's choice.
     embedding_type : {"weighted", "orthonormalized", "plain"}
         Rows scaled by the root of their eigenvalue; made orthonormal; or as the eigenproblem gives them.
     preprocessor : array-like or callable, optional
@@ -51,7 +51,7 @@ class LFDA(SupervisedMixin, BaseEstimator):
         self,
         *,
         n_components: int | None = None,
-        n_neighbors: int | None = None,
+        n_neighbors: int = 7,
         embedding_type: str = "weighted",
         preprocessor: Any = None,
     ) -> None:
@@ -67,11 +67,7 @@ class LFDA(SupervisedMixin, BaseEstimator):
         points, codes = labelled(*self._start_supervised(X, y))
         d = points.shape[1]
         rows = check_components(self.n_components, d)
-        k = (
-            max(1, min(7, d - 1))
-            if self.n_neighbors is None
-            else check_integer("n_neighbors", self.n_neighbors)
-        )
+        k = check_integer("n_neighbors", self.n_neighbors)
         centred = points - points.mean(axis=0)
         spread = np.sqrt((centred**2).mean(axis=0))
         scale = np.where(spread > 0, spread, 1.0)
