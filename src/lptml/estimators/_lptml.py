@@ -7,7 +7,6 @@ of the input change the result. Rates and counts are reported for the constraint
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -107,8 +106,7 @@ class LPTMLBase(CallbackSupport, BaseEstimator):
 
         progress = Progress(self, options.callback, data, components)
         progress.begin()
-        learned = _call(
-            learn,
+        learned = learn(
             source,
             max_trials=options.max_trials,
             epsilon=options.epsilon,
@@ -205,7 +203,7 @@ def merge_rows(
     # equal rows give equal sums whatever their place in memory.
     generic = np.random.default_rng(0).normal(size=rows.shape[1] + 1)
     key = generic[-1] * labels[kept]
-    spread = np.abs(rows).max(axis=0, initial=0.0)
+    spread = np.abs(rows[kept]).max(axis=0, initial=0.0)
     for j, scale in enumerate(np.where(spread > 0, spread, 1.0)):
         key = key + generic[j] * (rows[kept, j] / scale)
     order = np.argsort(key, kind="stable")
@@ -267,8 +265,3 @@ def comparisons(near: FloatArray, far: FloatArray, weight: FloatArray | None) ->
     """Return the constraints "the first vector is shorter than the second, by a margin of 1 in squares"."""
     origin = np.zeros_like(near)
     return ConstraintSet.from_quadruplets(np.stack([near, origin, far, origin], axis=1), weight=weight)
-
-
-def _call(learn: Any, source: Source, **options: Any) -> Any:
-    known = inspect.signature(learn).parameters
-    return learn(source, **{name: value for name, value in options.items() if name in known})
