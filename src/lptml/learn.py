@@ -60,7 +60,7 @@ class Learned:
         The metric of least trace that satisfies what A satisfies; None where it was not solved for.
     support : array of int
         Numbers of the constraints that hold the canonical metric in place; empty where it was not solved for.
-    history : tuple of (seconds, cost)
+    history : tuple of (seconds, cost, trials)
         After each improvement.
     n_trials, n_infeasible : int
         Samples that the search solved, and how many of them were infeasible.
@@ -79,7 +79,7 @@ class Learned:
     trivial_cost: float
     canonical: Floats | None
     support: Ints
-    history: tuple[tuple[float, float], ...]
+    history: tuple[tuple[float, float, int], ...]
     n_trials: int
     n_infeasible: int
     status: SearchStatus
@@ -245,14 +245,18 @@ class _Watch:
         self._note(cost)
         return False if self.callback is None else self.callback(cost, A)
 
-    def whole_history(self, found: SearchResult | None, cost: float) -> tuple[tuple[float, float], ...]:
+    def whole_history(
+        self, found: SearchResult | None, cost: float
+    ) -> tuple[tuple[float, float, int], ...]:
         """Improvements of the search, then those of the refinement that were better still."""
-        path = []
+        path: list[tuple[float, float, int]] = []
+        trials = 0
         if found is not None:
-            path = list(zip(found.history.seconds.tolist(), found.history.cost.tolist()))
+            h, trials = found.history, found.n_trials
+            path = list(zip(h.seconds.tolist(), h.cost.tolist(), (h.trial + 1).tolist()))
         for seconds, value in [*self.history, (self.elapsed, cost)]:
             if not path or value < path[-1][1]:
-                path.append((seconds, value))
+                path.append((seconds, value, trials))
         return tuple(path)
 
 

@@ -126,7 +126,8 @@ class LPTMLBase(CallbackSupport, BaseEstimator):
             initial_metric=_inputs.check_metric(initial_metric, d, "initial_metric"),
         )
         self.components_ = components(learned.A)
-        self.history_ = learned.history
+        total = learned.total_weight
+        self.history_ = tuple((seconds, cost / total, trials) for seconds, cost, trials in learned.history)
         self.n_trials_ = learned.n_trials
         self.n_iter_ = max(1, learned.n_trials)
         self.n_infeasible_ = learned.n_infeasible

@@ -91,8 +91,8 @@ class LPTML(PairsMixin, LPTMLBase):
         The bounds (u, l) used.
     threshold_ : float
         Largest distance that :meth:`predict` calls similar; calibrated on the training pairs.
-    history_ : tuple of (seconds, cost)
-        The least cost after each improvement.
+    history_ : tuple of (seconds, rate, trials)
+        The least violated share of the weight after each improvement, and the trials done by then.
     n_trials_, n_infeasible_ : int
         Samples that the search solved, and how many of them were infeasible.
     n_iter_ : int

@@ -102,8 +102,8 @@ class LPTML_Supervised(SupervisedMixin, LPTMLBase):
         Rows of the points of the constraints that hold the metric in place.
     bounds_ : (float, float)
         The bounds (u, l) used.
-    history_ : tuple of (seconds, cost)
-        The least cost after each improvement.
+    history_ : tuple of (seconds, rate, trials)
+        The least violated share of the weight after each improvement, and the trials done by then.
     n_trials_, n_infeasible_ : int
         Samples that the search solved, and how many of them were infeasible.
     n_iter_ : int

@@ -72,8 +72,8 @@ class LPTML_Triplets(TripletsMixin, LPTMLBase):
         No metric has a smaller rate; 0 where nothing was proven.
     support_ : ndarray of int
         Numbers of the triplets that hold the metric in place.
-    history_ : tuple of (seconds, cost)
-        The least cost after each improvement.
+    history_ : tuple of (seconds, rate, trials)
+        The least violated share of the weight after each improvement, and the trials done by then.
     n_trials_, n_infeasible_ : int
         Samples that the search solved, and how many of them were infeasible.
     n_iter_ : int
