@@ -78,6 +78,11 @@ def survey(blocks: Iterator[tuple[int, Block]], argument: None) -> Survey:
     return Survey(n, weight, zero, infinity)
 
 
+def count_rows(blocks: Iterator[tuple[int, Block]], argument: None) -> int:
+    """How many constraints a partition has."""
+    return sum(block.n for _, block in blocks)
+
+
 def take(blocks: Iterator[tuple[int, Block]], wanted: Ints) -> ConstraintSet | None:
     """The constraints with these ascending numbers."""
     found = []

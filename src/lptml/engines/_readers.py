@@ -8,6 +8,7 @@ into partitions.
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -207,6 +208,33 @@ class JsonPart:
                 found = len(columns) - 2
                 raise PartitionError(f"{self.path}: expected {len(layout.features)} features, found {found}")
             yield layout.block(columns, table)
+
+
+@dataclass(frozen=True)
+class JsonToParquet:
+    """A partition that is written to a Parquet file as it is read."""
+
+    source: JsonPart
+    target: str
+
+    def blocks(self, layout: Layout, table: Table | None) -> Iterator[Block]:
+        writer = None
+        filesystem, inside = open_path(self.target)
+        # Written under another name first: a worker that dies leaves no half file, and two may run at once.
+        beside = f"{inside}.{uuid.uuid4().hex}.tmp"
+        try:
+            for columns in self.source.columns():
+                batch = pa.table(columns)
+                if writer is None:
+                    writer = pq.ParquetWriter(beside, batch.schema, filesystem=filesystem)
+                writer.write_table(batch)
+                features = tuple(name for name in columns if name not in ("verdict", "weight"))
+                yield Layout(features=features, weighted=True).block(columns, table)
+        finally:
+            if writer is not None:
+                writer.close()
+        if writer is not None:
+            filesystem.move(beside, inside)
 
 
 def json_parts(files: Sequence[str], size: int) -> list[JsonPart]:

@@ -10,28 +10,29 @@ scheduler itself is gone, and to follow the number of workers.
 from __future__ import annotations
 
 import logging
-import pickle
 import queue
 import time
 import uuid
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-import cloudpickle
 import dask
 from distributed import Client, Future, KilledWorker, get_client
 from distributed.comm import CommClosedError
+from distributed.protocol.pickle import dumps, loads
 from joblib import cpu_count
-from threadpoolctl import ThreadpoolController
 
-from lptml._trial import Problem, run_unit
-from lptml.engines._blocks import Table
+from lptml._trial import Problem
+from lptml.engines._blocks import Block, Layout, Table
 from lptml.engines._passes import Part, Task
+from lptml.engines._readers import MemoryPart
+from lptml.engines._worker import on_one_core, pass_on_one_core
 from lptml.engines.base import Unit, UnitResult
-from lptml.engines.errors import EngineLost
+from lptml.engines.errors import EngineLost, PartitionError
 
 _HEARTBEAT = 0.05  # seconds between looks at the clock, at Ctrl-C and at the connection
 _DEATHS = 20  # tasks given up by the scheduler before the engine gives up too: something kills every worker
@@ -87,7 +88,7 @@ class DaskEngine:
     def open(self, problem: Problem) -> Iterator[DaskSession]:
         """See ``engines.base.Engine``."""
         client = self.client
-        shared = _share(client, pickle.dumps(problem, protocol=5), _make_problem)
+        shared = _share(client, dumps(problem), _make_problem)
         try:
             yield DaskSession(client, shared)
         finally:
@@ -127,7 +128,7 @@ class DaskSession:
                     unit = next(waiting, None)
                     if unit is None:
                         break
-                    flight.submit(unit.first, _run_unit, self._problem, unit)
+                    flight.submit(unit.first, on_one_core, self._problem, unit)
                 if not len(flight):
                     return
                 landed = flight.land(_HEARTBEAT)
@@ -145,15 +146,15 @@ class DaskMapper:
 
     def map(self, tasks: Sequence[tuple[Part, Task]], table: Callable[[], Table] | None) -> list[Any]:
         """See ``engines.partitioned.Mapper``."""
-        flight = _Flight(self._engine.client)
+        client = self._engine.client
+        flight = _Flight(client)
         points = None if table is None else self._share(table)
         results: list[Any] = [None] * len(tasks)
         sent = 0
         try:
             while sent < len(tasks) or len(flight):
                 while sent < len(tasks) and len(flight) < _PASS_TASKS:
-                    part, task = tasks[sent]
-                    flight.submit(sent, _run_task, part, task, points)
+                    flight.start(sent, partial(self._begin, client, *tasks[sent], points))
                     sent += 1
                 landed = flight.land(_HEARTBEAT)
                 if landed is not None:
@@ -162,10 +163,64 @@ class DaskMapper:
             flight.abandon()
         return results
 
+    def _begin(self, client: Client, part: Any, task: Task, points: Future | None) -> Future:
+        options = {"retries": _RETRIES, "pure": False}
+        if isinstance(part, DelayedPart):  # its rows are made by the graph that came with it, on a worker
+            call = dask.delayed(_pass_over, pure=False)(part.rows, task, points)
+            return client.compute(call, retries=_RETRIES)
+        return client.submit(pass_on_one_core, part, task, points, key=_key(pass_on_one_core), **options)
+
     def _share(self, table: Callable[[], Table]) -> Future:
         if self._table is None or self._table[0] is not table:
-            self._table = table, _share(self._engine.client, cloudpickle.dumps(table), _make_table)
+            self._table = table, _share(self._engine.client, dumps(table), _make_table)
         return self._table[1]
+
+
+@dataclass(frozen=True, eq=False)
+class DelayedPart:
+    """A partition of a Dask collection: a task graph that makes its rows, or arrays of columns."""
+
+    rows: Any
+
+    def blocks(self, layout: Layout, table: Table | None) -> Iterator[Block]:
+        return MemoryPart(self.rows.compute()).blocks(layout, table)
+
+
+def frame_parts(frame: Any) -> list[DelayedPart]:
+    """The partitions of a Dask DataFrame."""
+    return [DelayedPart(rows) for rows in frame.to_delayed()]
+
+
+def array_parts(V: Any, y: Any, weight: Any = None) -> list[DelayedPart]:
+    """The partitions of Dask Arrays: difference vectors (n, d), verdicts and weights (n,)."""
+    V = V.rechunk({1: -1})
+    columns = [V.to_delayed().ravel()]
+    for name, other in (("y", y), ("weight", weight)):
+        if other is None:
+            continue
+        if len(other.chunks[0]) != len(V.chunks[0]) or not _same_chunks(other.chunks[0], V.chunks[0]):
+            try:
+                other = other.rechunk((V.chunks[0],))
+            except ValueError as error:
+                raise PartitionError(f"{name} does not have the chunks of the vectors: {error}") from None
+        columns.append(other.to_delayed().ravel())
+    make = dask.delayed(_columns)
+    return [DelayedPart(make(*blocks)) for blocks in zip(*columns, strict=True)]
+
+
+def _same_chunks(a: Sequence[float], b: Sequence[float]) -> bool:
+    return all(x == y or (x != x and y != y) for x, y in zip(a, b))  # unknown sizes are NaN
+
+
+def _columns(V: Any, y: Any, weight: Any = None) -> dict[str, Any]:
+    if len(V) != len(y):
+        raise PartitionError(f"a chunk has {len(V)} vectors and {len(y)} verdicts")
+    columns = {f"v{k}": V[:, k] for k in range(V.shape[1])} | {"verdict": y}
+    return columns if weight is None else columns | {"weight": weight}
+
+
+def _pass_over(rows: Any, task: Task, table: Table | None) -> Any:
+    return pass_on_one_core(MemoryPart(rows), task, table)
 
 
 class _Flight:
@@ -173,7 +228,7 @@ class _Flight:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._out: dict[str, tuple[Any, Future, tuple[Any, ...]]] = {}
+        self._out: dict[str, tuple[Any, Future, Callable[[], Future]]] = {}
         self._done: queue.SimpleQueue[Future] = queue.SimpleQueue()
         self._deaths = 0
 
@@ -182,12 +237,13 @@ class _Flight:
 
     def submit(self, tag: Hashable, function: Callable[..., Any], *arguments: Any) -> None:
         """Send a task; ``tag`` comes back with its result."""
-        key = _key(function)
-        future = _asked(
-            self._client,
-            lambda: self._client.submit(function, *arguments, key=key, retries=_RETRIES, pure=False),
-        )
-        self._out[key] = tag, future, (function, *arguments)
+        client, options = self._client, {"retries": _RETRIES, "pure": False}
+        self.start(tag, lambda: client.submit(function, *arguments, key=_key(function), **options))
+
+    def start(self, tag: Hashable, begin: Callable[[], Future]) -> None:
+        """Send the task that ``begin`` sends, now and after a death."""
+        future = _asked(self._client, begin)
+        self._out[future.key] = tag, future, begin
         future.add_done_callback(self._done.put)
 
     def land(self, timeout: float) -> tuple[Any, Any] | None:
@@ -199,7 +255,7 @@ class _Flight:
             return None
         if future.key not in self._out:
             return None
-        tag, _, call = self._out.pop(future.key)
+        tag, _, begin = self._out.pop(future.key)
         try:
             return tag, _asked(self._client, future.result)
         except KilledWorker as error:
@@ -207,7 +263,7 @@ class _Flight:
             if self._deaths > _DEATHS:
                 raise EngineLost(f"workers of the Dask cluster die again and again: {error}") from error
             logger.warning("workers died under a task; running it again (%s)", error)
-            self.submit(tag, *call)
+            self.start(tag, begin)
             return None
 
     def abandon(self) -> None:
@@ -226,7 +282,7 @@ def _share(client: Client, blob: bytes, make: Callable[[bytes], Any]) -> Future:
 
 
 def _key(function: Callable[..., Any]) -> str:
-    return f"lptml{function.__name__}-{uuid.uuid4().hex}"
+    return f"lptml-{function.__name__.lstrip('_')}-{uuid.uuid4().hex}"
 
 
 def _asked(client: Client, question: Callable[[], Any]) -> Any:
@@ -256,26 +312,11 @@ def _gone(client: Client) -> str:
     )
 
 
-@lru_cache(maxsize=1)
-def _threadpools() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-def _run_unit(problem: Problem, unit: Unit) -> UnitResult:
-    with _threadpools().limit(limits=1, user_api="blas"):
-        return run_unit(problem, unit)
-
-
-def _run_task(part: Part, task: Task, table: Table | None) -> Any:
-    with _threadpools().limit(limits=1, user_api="blas"):
-        return task.run(part, table)
-
-
 def _make_problem(blob: bytes) -> Problem:
-    problem: Problem = pickle.loads(blob)
+    problem: Problem = loads(blob)
     return problem
 
 
 def _make_table(blob: bytes) -> Table:
-    table: Table = cloudpickle.loads(blob)()
+    table: Table = loads(blob)()
     return table

@@ -1,14 +1,7 @@
-"""Constraints that no machine holds: counted, sampled and searched where their partitions are.
+"""Constraints on a cluster, or in files larger than memory: where they come from.
 
-The search asks four things of such a source (``engines.base.PartitionedSource``): rows by their numbers,
-the cost of metrics, the cost along a ray, and the worst violators of a sample. Each is one pass over the
-partitions for a whole batch of questions, and each partition answers for itself (``_passes``), so what
-travels is small.
-
-Constraints are numbered in the order of the partitions and of the rows within. The numbers, the values of
-each constraint and the sums of weights do not depend on how the data is cut, so neither does the metric.
-
-A folder of Parquet files is laid out as
+Whatever they come from, ``search`` and ``learn`` take the result as their source. A folder of Parquet files
+is laid out as
 
     folder/points.parquet (or points/*.parquet)    the features, and optionally ``key``
     folder/pairs/*.parquet (or pairs.parquet)      left, right, verdict, and optionally weight
@@ -21,250 +14,33 @@ points,
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
-from lptml._trial import join
-from lptml.bounds import resolve_bounds
-from lptml.constraints import ConstraintSet, Floats, Ints, Scaled
-from lptml.counting import exact_multiple
 from lptml.engines import _passes
 from lptml.engines._blocks import Layout, Table
-from lptml.engines._passes import Part, Survey, Task
+from lptml.engines._partitions import Bounds, LocalMapper, PartitionedPairs, mapper_of, number
+from lptml.engines._passes import Task
 from lptml.engines.errors import PartitionError
-from lptml.sampling import Sample
 
-if TYPE_CHECKING:
-    from lptml.engines.base import Engine
+__all__ = [
+    "PartitionedPairs",
+    "from_arrays",
+    "from_dask",
+    "from_json",
+    "from_parquet",
+    "from_spark",
+    "json_to_parquet",
+]
 
 #: Rows of a partition: long enough to be worth a task, short enough to balance.
 PART_ROWS = 1 << 21
 _JSON_BYTES = 1 << 24
-_SAMPLE = 1 << 17  # rows that percentiles of distances and first scales come from
-
-Bounds = Any
-
-
-class Mapper(Protocol):
-    """Where passes run."""
-
-    def map(self, tasks: Sequence[tuple[Part, Task]], table: Callable[[], Table] | None) -> list[Any]:
-        """The result of every task, in their order; ``table`` makes the points that they share."""
-
-
-@dataclass
-class LocalMapper:
-    """Passes on threads of this machine: decoding files and counting both release the interpreter lock."""
-
-    n_jobs: int | None = None
-
-    def __post_init__(self) -> None:
-        self._loaded: tuple[Callable[[], Table], Table] | None = None
-
-    def map(self, tasks: Sequence[tuple[Part, Task]], table: Callable[[], Table] | None) -> list[Any]:
-        from concurrent.futures import ThreadPoolExecutor
-
-        points = self._points(table)
-        workers = min(effective_n_jobs(self.n_jobs), len(tasks))
-        if workers <= 1:
-            return [task.run(part, points) for part, task in tasks]
-        with ThreadPoolExecutor(workers) as pool:
-            return list(pool.map(lambda pair: pair[1].run(pair[0], points), tasks))
-
-    def _points(self, table: Callable[[], Table] | None) -> Table | None:
-        if table is None:
-            return None
-        if self._loaded is None or self._loaded[0] is not table:
-            self._loaded = table, table()
-        return self._loaded[1]
-
-
-@dataclass(frozen=True, eq=False)
-class PartitionedPairs:
-    """Pairs spread over partitions; a ``PartitionedSource`` and a ``Source``.
-
-    Use ``from_parquet``, ``from_json``, ``from_arrays``, ``from_dask`` or ``from_spark``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lptml.engines.partitioned import from_arrays
-    >>> X = np.array([[0.0, 0.0], [0.0, 5.0], [2.0, 0.0]])
-    >>> pairs = from_arrays(X, [[0, 1], [0, 2]], [+1, -1], bounds=(1.0, 1.0), n_parts=2)
-    >>> pairs.n, pairs.cost(np.eye(2)), pairs.cost(np.diag([1.0, 0.0]))
-    (2, 1.0, 0.0)
-    """
-
-    parts: tuple[Part, ...]
-    layout: Layout
-    d: int
-    first: Ints  # (parts + 1,) the number of each partition's first constraint, and n
-    surveys: tuple[Survey, ...]
-    mapper: Mapper
-    table: Callable[[], Table] | None = None
-    moves: bool = True  # whether passes may run on another engine than the one that made the source
-
-    @property
-    def n(self) -> int:
-        return int(self.first[-1])
-
-    @property
-    def D(self) -> int:
-        """The dimension of the space of metrics, which bounds the size of a basis."""
-        return self.d * (self.d + 1) // 2
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        return self.layout.bounds
-
-    @property
-    def total_weight(self) -> float:
-        return math.fsum(survey.weight for survey in self.surveys)
-
-    def __len__(self) -> int:
-        return self.n
-
-    def on(self, engine: Engine) -> PartitionedPairs:
-        """The same constraints, their passes mapped by an engine."""
-        if not self.moves:
-            return self
-        make = getattr(engine, "mapper", None)
-        mapper = LocalMapper(getattr(engine, "n_jobs", None)) if make is None else make()
-        return replace(self, mapper=mapper)
-
-    def take(self, index: Ints) -> ConstraintSet:
-        """The constraints with these numbers, in this order."""
-        return self.take_batch([index])[0]
-
-    def take_batch(self, indices: Sequence[Ints]) -> list[ConstraintSet]:
-        """See ``engines.base.PartitionedSource``."""
-        arrays = [np.asarray(index, dtype=np.int64) for index in indices]
-        wanted = np.unique(np.concatenate([*arrays, np.empty(0, dtype=np.int64)]))
-        if len(wanted) and not (wanted[0] >= 0 and wanted[-1] < self.n):
-            raise IndexError(f"constraints are numbered 0 to {self.n - 1}")
-        cuts = np.searchsorted(wanted, self.first)
-        work = [(k, wanted[a:b]) for k, (a, b) in enumerate(pairwise(cuts)) if a < b]
-        if not work:
-            none = ConstraintSet(
-                V=np.empty((0, self.d)),
-                W=None,
-                sign=np.empty(0, dtype=np.int8),
-                bound=np.empty(0),
-                weight=np.empty(0),
-            )
-            return [none for _ in arrays]
-        found = self._run(_passes.take, work)
-        rows = join(*(part for part in found if part is not None))
-        return [rows.take(np.searchsorted(wanted, index)) for index in arrays]
-
-    def cost(self, A: Floats) -> Any:
-        """The weight of the constraints that A violates: a float, or shape (k,) for a stack."""
-        stack = np.ascontiguousarray(A if A.ndim == 3 else A[None], dtype=np.float64)
-        total = np.sum(self._everywhere(_passes.cost, stack), axis=0)
-        return total if A.ndim == 3 else float(total[0])
-
-    def broken_weights(self, A: Floats, scales: Floats) -> Floats:
-        """See ``engines.base.PartitionedSource``."""
-        order = np.argsort(scales)
-        argument = np.ascontiguousarray(A, dtype=np.float64), np.ascontiguousarray(scales[order])
-        counts = np.sum(self._everywhere(_passes.broken, argument), axis=0)  # (2, k + 1)
-        out = np.empty((2, len(scales)))
-        out[:, order] = _passes.merge_broken(counts)
-        return out
-
-    def worst(
-        self, requests: Sequence[tuple[Floats, Sample]], count: int
-    ) -> list[tuple[Ints, ConstraintSet]]:
-        """See ``engines.base.PartitionedSource``."""
-        found = self._everywhere(_passes.worst, (list(requests), count))
-        merged = [_passes.merge_worst([part[k] for part in found], count) for k in range(len(requests))]
-        none = self.take_batch([np.empty(0, dtype=np.int64)])[0]
-        return [(np.empty(0, dtype=np.int64), none) if w is None else (w[0], w[2]) for w in merged]
-
-    def trivial_costs(self) -> tuple[float, float]:
-        """The costs of A = 0 and of a multiple of the identity that grows without limit."""
-        return (
-            math.fsum(survey.at_zero for survey in self.surveys),
-            math.fsum(survey.at_infinity for survey in self.surveys),
-        )
-
-    def best_scale(self, A: Floats) -> Scaled:
-        """The multiple of A that violates least, exactly, in a few passes."""
-        return exact_multiple(
-            lambda scales: self.broken_weights(A, scales), self.sample(_SAMPLE), A, self.trivial_costs()[0]
-        )
-
-    def best_identity(self) -> Scaled:
-        """The multiple of the identity that violates least: the best metric without learning."""
-        return self.best_scale(np.eye(self.d))
-
-    def sample(self, size: int, key: int = 0) -> ConstraintSet:
-        """So many constraints drawn at random without replacement; all of them when there are fewer."""
-        return self.take(np.sort(Sample(self.n, self.n, key).head(size)))
-
-    def _everywhere(self, function: _passes.Pass, argument: Any) -> list[Any]:
-        return self._run(function, [(k, argument) for k in range(len(self.parts))])
-
-    def _run(self, function: _passes.Pass, work: Sequence[tuple[int, Any]]) -> list[Any]:
-        tasks = [
-            (self.parts[k], Task(self.layout, function, argument, int(self.first[k]), self.surveys[k].n))
-            for k, argument in work
-        ]
-        return self.mapper.map(tasks, self.table)
-
-
-def number(
-    parts: Iterable[Part],
-    layout: Layout,
-    bounds: Bounds,
-    mapper: Mapper,
-    table: Callable[[], Table] | None = None,
-    d: int | None = None,
-    moves: bool = True,
-) -> PartitionedPairs:
-    """Survey the partitions, number their constraints and settle the bounds."""
-    parts = tuple(parts)
-    if d is None:
-        d = len(layout.features) if table is None else table().d
-    surveys = _survey(parts, layout, mapper, table)
-    if layout.weighted:
-        total = math.fsum(survey.weight for survey in surveys)
-        if not 0 < total < np.inf:
-            raise PartitionError("column 'weight' is zero everywhere: nothing would be learned")
-        # The grid of validation.exact_sum_grid; now each sum is exact, so it is the same for all partitions.
-        layout = replace(layout, grid=2.0 ** max(math.ceil(math.log2(total)) - 50, -1022))
-        surveys = _survey(parts, layout, mapper, table)
-    kept = [k for k, survey in enumerate(surveys) if survey.n]
-    if not kept:
-        raise PartitionError("there are no constraints in the partitions")
-    first = np.concatenate([[0], np.cumsum([surveys[k].n for k in kept])]).astype(np.int64)
-    source = PartitionedPairs(
-        parts=tuple(parts[k] for k in kept),
-        layout=layout,
-        d=d,
-        first=first,
-        surveys=tuple(surveys[k] for k in kept),
-        mapper=mapper,
-        table=table,
-        moves=moves,
-    )
-    V = source.sample(_SAMPLE).V
-    settled = resolve_bounds(bounds, np.sqrt(np.einsum("ij,ij->i", V, V)))
-    return replace(source, layout=replace(layout, bounds=settled))
-
-
-def _survey(
-    parts: Sequence[Part], layout: Layout, mapper: Mapper, table: Callable[[], Table] | None
-) -> list[Survey]:
-    return mapper.map([(part, Task(layout, _passes.survey, None, 0)) for part in parts], table)
 
 
 def from_parquet(
@@ -365,14 +141,102 @@ def from_arrays(
     } | ({} if weight is None else {"weight": np.asarray(weight)})
     cuts = np.linspace(0, len(columns["verdict"]), n_parts + 1).astype(np.int64)
     parts = [MemoryPart({name: column[a:b] for name, column in columns.items()}) for a, b in pairwise(cuts)]
-    points = Table.from_points(X)
-    return number(parts, Layout(weighted=weight is not None), bounds, LocalMapper(), lambda: points)
+    layout = Layout(weighted=weight is not None)
+    return number(parts, layout, bounds, LocalMapper(), _given_points(X))
 
 
-def mapper_of(engine: Any) -> Mapper:
-    """The mapper of an engine given by name or object."""
-    from lptml.engines import make_engine
+def from_dask(
+    rows: Any,
+    points: Any = None,
+    *,
+    y: Any = None,
+    weight: Any = None,
+    bounds: Bounds = "auto",
+    client: Any = None,
+) -> PartitionedPairs:
+    """Pairs in a Dask DataFrame or Array; their partitions stay on the cluster.
 
-    made = make_engine(engine)
-    make = getattr(made, "mapper", None)
-    return LocalMapper(getattr(made, "n_jobs", None)) if make is None else make()
+    Parameters
+    ----------
+    rows : dask.dataframe.DataFrame or dask.array.Array
+        Columns left, right, verdict (and weight), with ``points``; or v0, v1, ..., verdict (and weight); or
+        an array of difference vectors (n, d).
+    points : DataFrame (pandas or Dask) or array of shape (N, d)
+        The features, and optionally a column ``key``.
+    y, weight : dask.array.Array
+        Verdicts and weights when ``rows`` is an array.
+    bounds
+        See ``from_parquet``.
+    client : distributed.Client or address
+        The client that is current by default.
+    """
+    from lptml.engines import dask as cluster
+
+    mapper = cluster.DaskMapper(cluster.DaskEngine(client))
+    if hasattr(rows, "columns"):
+        layout = _layout(list(rows.columns), pairs=points is not None)
+        parts = cluster.frame_parts(rows[list(layout.columns)])
+    elif y is None or points is not None or len(rows.shape) != 2:
+        raise ValueError("an array must hold difference vectors, with their verdicts y and without points")
+    else:
+        features = tuple(f"v{k}" for k in range(int(rows.shape[1])))
+        layout = Layout(features=features, weighted=weight is not None)
+        parts = cluster.array_parts(rows, y, weight)
+    table = None if points is None else _given_points(points)
+    return number(parts, layout, bounds, mapper, table, moves=False)
+
+
+def from_spark(rows: Any, points: Any = None, *, bounds: Bounds = "auto") -> PartitionedPairs:
+    """Pairs in a Spark DataFrame, sorted once and then passed over by its own session.
+
+    Parameters
+    ----------
+    rows : pyspark.sql.DataFrame
+        Columns left, right, verdict (and weight), with ``points``; or v0, v1, ..., verdict (and weight).
+    points : DataFrame (pandas or Spark) or array of shape (N, d)
+        The features, and optionally a column ``key``. Rows of a Spark DataFrame have no fixed order, so one
+        needs the key.
+    bounds
+        See ``from_parquet``.
+    """
+    from lptml.engines.spark import FrameMapper
+
+    layout = _layout(rows.columns, pairs=points is not None)
+    if hasattr(points, "sparkSession"):
+        if "key" not in points.columns:
+            raise PartitionError("points in a Spark DataFrame need a column 'key'")
+        points = points.orderBy("key").toPandas()
+    table = None if points is None else _given_points(points)
+    mapper = FrameMapper(rows, layout.columns)
+    return number(mapper.parts, layout, bounds, mapper, table, moves=False)
+
+
+def _given_points(points: Any) -> Callable[[], Table]:
+    """A table that travels with the passes."""
+    from lptml.engines._readers import frame_columns, points_table
+
+    if hasattr(points, "compute"):
+        points = points.compute()
+    if hasattr(points, "columns"):
+        return partial(_same, points_table(frame_columns(points, [str(name) for name in points.columns])))
+    return partial(_same, Table.from_points(points))
+
+
+def _same(table: Table) -> Table:
+    return table
+
+
+def json_to_parquet(path: str, folder: str, *, engine: Any = "local", part_bytes: int = _JSON_BYTES) -> int:
+    """Write the constraints of ``from_json`` as a folder for ``from_parquet``; returns how many there are.
+
+    Each partition becomes a file, written by the worker that parsed it; the order of constraints is kept.
+    """
+    from lptml.engines import _readers
+
+    parts = _readers.json_parts(_readers.list_files(str(path), (".json", ".jsonl", ".txt")), part_bytes)
+    target = f"{str(folder).rstrip('/')}/differences"
+    filesystem, inside = _readers.open_path(target)
+    filesystem.create_dir(inside, recursive=True)
+    writers = [_readers.JsonToParquet(part, f"{target}/part-{k:06d}.parquet") for k, part in enumerate(parts)]
+    task = Task(Layout(), _passes.count_rows, None, 0)
+    return sum(mapper_of(engine).map([(writer, task) for writer in writers], None))
