@@ -245,9 +245,7 @@ class _Watch:
         self._note(cost)
         return False if self.callback is None else self.callback(cost, A)
 
-    def whole_history(
-        self, found: SearchResult | None, cost: float
-    ) -> tuple[tuple[float, float, int], ...]:
+    def whole_history(self, found: SearchResult | None, cost: float) -> tuple[tuple[float, float, int], ...]:
         """Improvements of the search, then those of the refinement that were better still."""
         path: list[tuple[float, float, int]] = []
         trials = 0
