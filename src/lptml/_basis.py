@@ -1,10 +1,11 @@
 """From the support of an optimum to a minimal basis, and from a contradiction to a minimal one.
 
-The constraints with positive multipliers have the same optimum as all of them. When the multipliers are the only
-ones possible, none of those constraints is dispensable and they are a basis. The multipliers are unique if no
-combination of the tight constraints' matrices lies in the face of the semidefinite cone that is complementary to
-A (Alizadeh, Haeberly and Overton 1997): one rank computation. Otherwise (duplicates, equal distances, and other
-degenerate sets) constraints are left out one by one, as in the proof of Lemma 2.2 of the paper.
+The constraints with positive multipliers have the same optimum as all of them. When the multipliers are the
+only ones possible, none of those constraints is dispensable and they are a basis. The multipliers are
+unique if no combination of the tight constraints' matrices lies in the face of the semidefinite cone that
+is complementary to A (Alizadeh, Haeberly and Overton 1997): one rank computation. Otherwise (duplicates,
+equal distances, and other degenerate sets) constraints are left out one by one, as in the proof of Lemma
+2.2 of the paper.
 """
 
 from __future__ import annotations

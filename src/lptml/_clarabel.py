@@ -1,8 +1,9 @@
 """The basis problem through Clarabel: an independent reference, and the fallback of the compiled kernel.
 
-The problem is handed over in normalised units (bounds 1, features of equal root mean square, objective of trace
-d), without which Clarabel reports false infeasibility on badly scaled data. Symmetric matrices become vectors
-of their upper triangles with off-diagonal entries times sqrt(2), Clarabel's order for its semidefinite cone.
+The problem is handed over in normalised units (bounds 1, features of equal root mean square, objective of
+trace d), without which Clarabel reports false infeasibility on badly scaled data. Symmetric matrices become
+vectors of their upper triangles with off-diagonal entries times sqrt(2), Clarabel's order for its
+semidefinite cone.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def _with_log_det(A: Any, b: Floats, q: Floats, cones: list[Any], d: int, c: flo
     New variables, placed first so that the caller's stay last: the entries of L and the d logarithms.
     """
     D = d * (d + 1) // 2
-    lower = {pair: index for index, pair in enumerate(zip(*np.tril_indices(d)))}
+    lower = {(i, j): i * (i + 1) // 2 + j for i in range(d) for j in range(i + 1)}
     shift = D + d  # the caller's variables start here
     entries: list[tuple[int, int, float]] = []
     row = 0

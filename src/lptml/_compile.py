@@ -1,4 +1,5 @@
-"""Say once that compiled code is being built, instead of leaving the user to wonder why the first call is slow.
+"""Say once that compiled code is being built, instead of leaving the user to wonder why the first call is
+slow.
 
 Numba compiles a kernel at its first call and keeps the machine code on disk. ``announce`` looks whether that
 has happened and, if not, writes one line through the logger ``lptml`` at WARNING level, which Python shows on
@@ -11,7 +12,8 @@ import logging
 from typing import Any
 
 logger = logging.getLogger("lptml")
-_announced = False
+_seen: set[int] = set()
+_said = False
 
 
 def announce(*kernels: Any) -> None:
@@ -23,11 +25,12 @@ def announce(*kernels: Any) -> None:
     ----------
     kernels : functions decorated with ``numba.njit(cache=True)``
     """
-    global _announced
-    if _announced or all(_ready(kernel) for kernel in kernels):
-        return
-    _announced = True
-    logger.warning("lptml: compiling, about 10 seconds, once for this installation")
+    global _said
+    unseen = [kernel for kernel in kernels if id(kernel) not in _seen]
+    _seen.update(map(id, unseen))
+    if not _said and not all(map(_ready, unseen)):
+        _said = True
+        logger.warning("lptml: compiling, about 10 seconds, once for this installation")
 
 
 def _ready(kernel: Any) -> bool:

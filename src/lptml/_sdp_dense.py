@@ -1,8 +1,8 @@
 """Dense linear algebra for the interior-point kernel: plain loops when small, BLAS and LAPACK when large.
 
-Calls into BLAS cost about a microsecond each, which is what a whole step costs at d = 2; from a few dozen rows
-on, BLAS is many times faster than any loop. The routines are SciPy's own (its Cython interface), registered
-under names of ours so that Numba can cache the compiled code on disk.
+Calls into BLAS cost about a microsecond each, which is what a whole step costs at d = 2; from a few dozen
+rows on, BLAS is many times faster than any loop. The routines are SciPy's own (its Cython interface),
+registered under names of ours so that Numba can cache the compiled code on disk.
 
 Matrices are C-ordered. A Cholesky factor is lower triangular and lives in the lower triangle of its array;
 the strict upper triangle is never read or written, so callers may keep data there.
@@ -12,6 +12,13 @@ import llvmlite.binding as llvm
 import numpy as np
 from numba import njit, types
 from numba.extending import get_cython_function_address
+from numpy.typing import NDArray
+
+from lptml.constraints import Floats
+
+#: Decorator of functions that only compiled code calls: without wrappers, and without a test at every
+#: division, they compile in half the time.
+helper = njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 BLAS_FROM = 40  # rows from which a BLAS call beats the loops (measured; flat between 24 and 64)
 
@@ -30,16 +37,43 @@ _dpotrf = types.ExternalFunction("lptml_dpotrf", types.void(*[_ptr] * 5))
 _dpotrs = types.ExternalFunction("lptml_dpotrs", types.void(*[_ptr] * 8))
 
 
-@njit(cache=True, nogil=True)
-def cholesky(a):
+# Fortran sees the transpose of a C-ordered array, so its upper triangle is our lower one.
+UPPER, TRANSPOSED, NORMAL = ord("U"), ord("T"), ord("N")
+
+
+@helper
+def _codes(a: int, b: int) -> NDArray[np.uint8]:
+    out = np.empty(2, np.uint8)
+    out[0] = a
+    out[1] = b
+    return out
+
+
+@helper
+def _sizes(a: int, b: int, c: int) -> NDArray[np.int32]:
+    out = np.empty(3, np.int32)
+    out[0] = a
+    out[1] = b
+    out[2] = c
+    return out
+
+
+@helper
+def _one_zero() -> Floats:
+    out = np.empty(2)
+    out[0] = 1.0
+    out[1] = 0.0
+    return out
+
+
+@helper
+def cholesky(a: Floats) -> bool:
     """Factor a = LL' in the lower triangle of a; False if a is not numerically positive definite."""
     n = a.shape[0]
     if n >= BLAS_FROM:
-        # Fortran sees the transpose, so its upper triangle is our lower one.
-        code = np.array([85], np.uint8)  # "U"
-        size = np.array([n, 0], np.int32)
+        size = _sizes(n, 0, 0)
         info = size[1:]
-        _dpotrf(code.ctypes, size.ctypes, a.ctypes, size.ctypes, info.ctypes)
+        _dpotrf(_codes(UPPER, 0).ctypes, size.ctypes, a.ctypes, size.ctypes, info.ctypes)
         return info[0] == 0
     for j in range(n):
         pivot = a[j, j]
@@ -57,13 +91,13 @@ def cholesky(a):
     return True
 
 
-@njit(cache=True, nogil=True)
-def cholesky_solve(L, x):
+@helper
+def cholesky_solve(L: Floats, x: Floats) -> None:
     """x <- (LL')^-1 x."""
     n = L.shape[0]
     if n >= BLAS_FROM:
-        code = np.array([85], np.uint8)
-        size = np.array([n, 1, 0], np.int32)
+        code = _codes(UPPER, 0)
+        size = _sizes(n, 1, 0)
         one = size[1:]
         info = size[2:]
         _dpotrs(
@@ -82,8 +116,8 @@ def cholesky_solve(L, x):
             x[p] -= L[i, p] * xi
 
 
-@njit(cache=True, nogil=True)
-def triangular_inverse(L, out):
+@helper
+def triangular_inverse(L: Floats, out: Floats) -> None:
     """out <- L^-1 for lower triangular L; the upper triangle of out is set to zero."""
     n = L.shape[0]
     for i in range(n):
@@ -97,14 +131,14 @@ def triangular_inverse(L, out):
         out[i, i] = diagonal
 
 
-@njit(cache=True, nogil=True)
-def gram(B, out):
+@helper
+def gram(B: Floats, out: Floats) -> None:
     """Lower triangle of out <- BB'."""
     k, d = B.shape
     if k >= BLAS_FROM:
-        code = np.array([85, 84], np.uint8)  # "U", "T"
-        size = np.array([k, d], np.int32)
-        value = np.array([1.0, 0.0])
+        code = _codes(UPPER, TRANSPOSED)
+        size = _sizes(k, d, 0)
+        value = _one_zero()
         trans = code[1:]
         depth = size[1:]
         zero = value[1:]
@@ -129,16 +163,16 @@ def gram(B, out):
             out[i, j] = total
 
 
-@njit(cache=True, nogil=True)
-def product(a, b, out):
+@helper
+def product(a: Floats, b: Floats, out: Floats) -> None:
     """out <- ab."""
     n, k = a.shape
     m = b.shape[1]
     if n * k * m >= 8000:
         # Fortran sees the transposes: out' = b'a'.
-        code = np.array([78], np.uint8)  # "N"
-        size = np.array([m, n, k], np.int32)
-        value = np.array([1.0, 0.0])
+        code = _codes(NORMAL, 0)
+        size = _sizes(m, n, k)
+        value = _one_zero()
         rows = size[1:]
         depth = size[2:]
         zero = value[1:]
@@ -167,24 +201,24 @@ def product(a, b, out):
                 out[i, j] += factor * b[p, j]
 
 
-@njit(cache=True, nogil=True)
-def transpose(a, out):
+@helper
+def transpose(a: Floats, out: Floats) -> None:
     """out <- a'."""
     for i in range(a.shape[0]):
         for j in range(a.shape[1]):
             out[j, i] = a[i, j]
 
 
-@njit(cache=True, nogil=True)
-def copy_matrix(a, out):
-    """out <- a; a call compiles much faster than a slice assignment."""
+@helper
+def combine(alpha: float, a: Floats, beta: float, b: Floats, out: Floats) -> None:
+    """out <- alpha a + beta b."""
     for i in range(a.shape[0]):
         for j in range(a.shape[1]):
-            out[i, j] = a[i, j]
+            out[i, j] = alpha * a[i, j] + beta * b[i, j]
 
 
-@njit(cache=True, nogil=True)
-def symmetric_part(a):
+@helper
+def symmetric_part(a: Floats) -> None:
     """a <- (a + a') / 2."""
     for i in range(a.shape[0]):
         for j in range(i):
@@ -193,8 +227,16 @@ def symmetric_part(a):
             a[j, i] = mean
 
 
-@njit(cache=True, nogil=True)
-def inner(a, b):
+@helper
+def sandwich(a: Floats, b: Floats, c: Floats, work: Floats, out: Floats) -> None:
+    """out <- the symmetric part of abc."""
+    product(a, b, work)
+    product(work, c, out)
+    symmetric_part(out)
+
+
+@helper
+def inner(a: Floats, b: Floats) -> float:
     """<a, b> for two matrices."""
     total = 0.0
     for i in range(a.shape[0]):
@@ -203,14 +245,18 @@ def inner(a, b):
     return total
 
 
-@njit(cache=True, nogil=True)
-def smallest_eigenvalue(a, diagonal, off):
+@helper
+def smallest_eigenvalue(a: Floats, diagonal: Floats, off: Floats) -> float:
     """A lower bound on the smallest eigenvalue of symmetric a, within a thousandth of it. Destroys a.
 
     Householder reduction to a tridiagonal matrix, then bisection with Sturm counts. Stops early when the
     eigenvalue is known to exceed -1/2, where a step to the boundary is longer than the longest one taken.
     """
     n = a.shape[0]
+    if n == 2:
+        mean = 0.5 * (a[0, 0] + a[1, 1])
+        half = 0.5 * (a[0, 0] - a[1, 1])
+        return mean - np.sqrt(half * half + a[1, 0] * a[1, 0])
     for j in range(n - 2):
         norm = 0.0
         for i in range(j + 2, n):

@@ -6,19 +6,21 @@ It solves, for matrices C_i = u_i u_i' or u_i u_i' - w_i w_i' and at most one ge
     subject to  s_i <C_i, X> + z_i - t = h_i    (the last row: <R, X> + z - t = rho)
                 X >= 0 (semidefinite), z >= 0, t >= 0
 
-with the multipliers y >= 0 and the dual slacks Z = C0 + sum_i y_i s_i C_i and tau = K - sum_i y_i. The elastic
-variable t makes both problems strictly feasible, so there is always an optimum; t > 0 there means that the
-constraints contradict each other. c = 0 is the linear problem, c > 0 the log-determinant divergence, whose
-optimum has XZ = cI instead of XZ = 0: a central path that is stopped half-way in one block.
+with the multipliers y >= 0 and the dual slacks Z = C0 + sum_i y_i s_i C_i and tau = K - sum_i y_i. The
+elastic variable t makes both problems strictly feasible, so there is always an optimum; t > 0 there means
+that the constraints contradict each other. c = 0 is the linear problem, c > 0 the log-determinant
+divergence, whose optimum has XZ = cI instead of XZ = 0: a central path that is stopped half-way in one
+block.
 
 The method is the primal-dual predictor-corrector of Mehrotra with the HKM direction (Helmberg, Rendl,
-Vanderbei and Wolkowicz 1996; Kojima, Shindoh and Hara 1997; Monteiro 1997). Because the C_i have rank one, the
-Schur complement needs no matrix product per constraint: with X = LL' and Z = NN',
+Vanderbei and Wolkowicz 1996; Kojima, Shindoh and Hara 1997; Monteiro 1997). Because the C_i have rank one,
+the Schur complement needs no matrix product per constraint: with X = LL' and Z = NN',
 
     M_ij = s_i s_j <C_i, X C_j Z^-1> = s_i s_j (u_i'X u_j) (u_i'Z^-1 u_j),
 
 the elementwise product of two Gram matrices, those of UL and of UN^-T. Both are positive semidefinite as
-computed, so M keeps its sign in floating point too. Rank two is the same with U and W stacked and then folded.
+computed, so M keeps its sign in floating point too. Rank two is the same with U and W stacked and then
+folded.
 """
 
 import numpy as np
@@ -27,23 +29,25 @@ from numba import njit
 from lptml._sdp_dense import (
     cholesky,
     cholesky_solve,
-    copy_matrix,
+    combine,
     gram,
+    helper,
     inner,
     product,
+    sandwich,
     smallest_eigenvalue,
-    symmetric_part,
     transpose,
     triangular_inverse,
 )
+from lptml.constraints import Floats
 
 CONVERGED = 0
 STALLED = 1
 BROKEN = 2
 
 
-@njit(cache=True, nogil=True)
-def _values(U, m, sign, R, T, work, out):
+@helper
+def _values(U: Floats, m: int, sign: Floats, R: Floats, T: Floats, work: Floats, out: Floats) -> None:
     """out_i <- s_i <C_i, T> for every constraint, the general one last."""
     k, d = U.shape
     product(U, T, work)
@@ -55,12 +59,14 @@ def _values(U, m, sign, R, T, work, out):
             for p in range(d):
                 total -= work[m + i, p] * U[m + i, p]
         out[i] = sign[i] * total
-    for q in range(R.shape[0]):
-        out[m + q] = inner(R[q], T)
+    if R.shape[0] > 0:
+        out[m] = inner(R[0], T)
 
 
-@njit(cache=True, nogil=True)
-def _combine(U, Ut, m, sign, R, y, work, out):
+@helper
+def _sum(
+    U: Floats, Ut: Floats, m: int, sign: Floats, R: Floats, y: Floats, work: Floats, out: Floats
+) -> None:
     """out <- sum_i y_i s_i C_i."""
     k, d = U.shape
     for i in range(m):
@@ -71,89 +77,88 @@ def _combine(U, Ut, m, sign, R, y, work, out):
             for p in range(d):
                 work[m + i, p] = -factor * U[m + i, p]
     product(Ut, work, out)
-    for q in range(R.shape[0]):
-        for i in range(d):
-            for j in range(d):
-                out[i, j] += y[m + q] * R[q, i, j]
+    if R.shape[0] > 0:
+        combine(1.0, out, y[m], R[0], out)
 
 
-@njit(cache=True, nogil=True)
-def _schur(U, m, sign, R, X, L, Zi, Nit, ratio, tratio, B, G, H, work, T, M):
-    """Lower triangle of M <- the Schur complement; its strict upper triangle gets a copy, for refinement."""
-    k, d = U.shape
+@helper
+def _schur(
+    U: Floats,
+    m: int,
+    sign: Floats,
+    R: Floats,
+    X: Floats,
+    L: Floats,
+    Zi: Floats,
+    Nit: Floats,
+    z: Floats,
+    y: Floats,
+    elastic: float,
+    shift: float,
+    B: Floats,
+    G: Floats,
+    H: Floats,
+    T: Floats,
+    S: Floats,
+    row: Floats,
+    M: Floats,
+) -> None:
+    """Lower triangle of M <- the Schur complement, its diagonal times 1 + shift."""
+    k = U.shape[0]
+    n = M.shape[0]
     product(U, L, B)
     gram(B, G)
     product(U, Nit, B)
     gram(B, H)
-    if k == m:
-        for i in range(m):
+    for i in range(m):
+        si = sign[i]
+        for j in range(i + 1):
+            M[i, j] = si * sign[j] * G[i, j] * H[i, j] + elastic
+        if k > m:
             for j in range(i + 1):
-                M[i, j] = sign[i] * sign[j] * G[i, j] * H[i, j] + tratio
-    else:
-        for i in range(m):
-            for j in range(i + 1):
-                total = G[i, j] * H[i, j] + G[m + i, m + j] * H[m + i, m + j]
-                total -= G[m + i, j] * H[m + i, j] + G[m + j, i] * H[m + j, i]
-                M[i, j] = sign[i] * sign[j] * total + tratio
-    n = M.shape[0]
+                total = G[m + i, m + j] * H[m + i, m + j] - G[m + i, j] * H[m + i, j]
+                M[i, j] += si * sign[j] * (total - G[m + j, i] * H[m + j, i])
     if n > m:
-        product(X, R[0], T)
-        RT = np.empty((d, d))
-        product(T, Zi, RT)
-        symmetric_part(RT)
-        row = np.empty(n)
-        _values(U, m, sign, R, RT, work, row)
+        sandwich(X, R[0], Zi, T, S)
+        _values(U, m, sign, R, S, B, row)
         for j in range(n):
-            M[m, j] = row[j] + tratio
+            M[m, j] = row[j] + elastic
     for i in range(n):
-        M[i, i] += ratio[i]
-        for j in range(i):
-            M[j, i] = M[i, j]
+        M[i, i] = (1.0 + shift) * (M[i, i] + z[i] / y[i])
 
 
-@njit(cache=True, nogil=True)
-def _solve_refined(M, diagonal, rhs, x, residual, rounds):
-    """x <- M^-1 rhs; the factor is in the lower triangle, M itself in the upper one and in diagonal."""
-    n = rhs.shape[0]
-    for i in range(n):
-        x[i] = rhs[i]
-    cholesky_solve(M, x)
-    for _ in range(rounds):
-        for i in range(n):
-            residual[i] = rhs[i] - diagonal[i] * x[i]
-        for i in range(n):
-            xi = x[i]
-            total = 0.0
-            for j in range(i + 1, n):
-                total += M[i, j] * x[j]
-                residual[j] -= M[i, j] * xi
-            residual[i] -= total
-        cholesky_solve(M, residual)
-        for i in range(n):
-            x[i] += residual[i]
+@helper
+def _factor(X: Floats, L: Floats, Li: Floats, Lit: Floats) -> bool:
+    """L <- the Cholesky factor of X, Li and Lit <- its inverse and the transpose of that."""
+    combine(1.0, X, 0.0, X, L)
+    for i in range(X.shape[0]):
+        for j in range(i + 1, X.shape[0]):
+            L[i, j] = 0.0
+    if not cholesky(L):
+        return False
+    triangular_inverse(L, Li)
+    transpose(Li, Lit)
+    return True
 
 
-@njit(cache=True, nogil=True)
-def _step_matrix(Li, Lit, dX, T, S, diagonal, off):
-    """The longest step that keeps X + step dX semidefinite, where Li is the inverse Cholesky factor of X."""
-    product(Li, dX, T)
-    product(T, Lit, S)
-    symmetric_part(S)
-    low = smallest_eigenvalue(S, diagonal, off)
-    return np.inf if low >= 0.0 else -1.0 / low
-
-
-@njit(cache=True, nogil=True)
-def _step_vector(x, dx):
-    step = np.inf
+@helper
+def _longest_step(
+    Li: Floats, Lit: Floats, dX: Floats, T: Floats, S: Floats, x: Floats, dx: Floats, t: float, dt: float
+) -> float:
+    """The longest step along which the matrix X, the vector x and the number t stay nonnegative."""
+    sandwich(Li, dX, Lit, T, S)
+    low = smallest_eigenvalue(S, T[0], T[1])
+    step = np.inf if low >= 0.0 else -1.0 / low
+    if dt < 0.0:
+        step = min(step, -t / dt)
     for i in range(x.shape[0]):
         if dx[i] < 0.0:
             step = min(step, -x[i] / dx[i])
     return step
 
 
-@njit(cache=True, nogil=True)
-def _start(X, Z, y, z, multiplier, slack):
+@helper
+def _start(X: Floats, Z: Floats, y: Floats, z: Floats, multiplier: float, slack: float) -> None:
     """A start with every complementarity product near the same value; Z has the size that y gives it."""
     for i in range(X.shape[0]):
         for j in range(X.shape[0]):
@@ -166,199 +171,154 @@ def _start(X, Z, y, z, multiplier, slack):
         z[i] = 1.0
 
 
-@njit(cache=True, nogil=True)
-def solve(U, m, sign, h, R, C0, c, K, tol, max_iter):
-    """Solve the problem above; returns (code, iterations, X, y, z, t)."""
+@helper
+def _log_determinant(L: Floats) -> float:
+    """log det LL'."""
+    total = 0.0
+    for i in range(L.shape[0]):
+        total += np.log(L[i, i])
+    return 2.0 * total
+
+
+@njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
+def solve(
+    U: Floats,
+    m: int,
+    sign: Floats,
+    h: Floats,
+    R: Floats,
+    C0: Floats,
+    c: float,
+    K: float,
+    tol: float,
+    max_iter: int,
+) -> tuple[int, int, Floats, Floats, Floats, float]:
+    """Solve the problem above; returns (code, iterations, X, y, z, t) of the best iterate."""
     k, d = U.shape
     n = h.shape[0]
-    X = np.zeros((d, d))
-    Z = np.zeros((d, d))
-    y = np.empty(n)
-    z = np.empty(n)
-    _start(X, Z, y, z, 1.0, 1.0 + n / d)
-    t = 10.0 / K
-    tau = K
-    restarted = False
-    L = np.empty((d, d))
-    Li = np.empty((d, d))
-    N = np.empty((d, d))
-    Ni = np.empty((d, d))
-    Lit = np.empty((d, d))
-    Nit = np.empty((d, d))
-    Ut = np.empty((d, k))
-    transpose(U, Ut)
-    Zi = np.empty((d, d))
-    Rd = np.empty((d, d))
-    base = np.empty((d, d))
-    dX = np.empty((d, d))
-    dZ = np.empty((d, d))
-    dXa = np.empty((d, d))
-    T = np.empty((d, d))
-    S = np.empty((d, d))
-    diag = np.empty(d)
-    off = np.empty(d)
-    B = np.empty((k, d))
-    work = np.empty((k, d))
+    mats = np.empty((17, d, d))
+    X, Z, L, N, Li, Ni = mats[0], mats[1], mats[2], mats[3], mats[4], mats[5]
+    Lit, Nit, Zi, Rd, base, dX = mats[6], mats[7], mats[8], mats[9], mats[10], mats[11]
+    dZ, dXa, T, S, best_X = mats[12], mats[13], mats[14], mats[15], mats[16]
+    vecs = np.empty((10, n))
+    y, z, dy, dz, dza, rp = vecs[0], vecs[1], vecs[2], vecs[3], vecs[4], vecs[5]
+    val, rhs, best_y, best_z = vecs[6], vecs[7], vecs[8], vecs[9]
+    rows = np.empty((2, k, d))
+    B, work = rows[0], rows[1]
     G = np.empty((k, k))
     H = np.empty((k, k))
     M = np.empty((n, n))
-    mdiag = np.empty(n)
-    rp = np.empty(n)
-    val = np.empty(n)
-    rhs = np.empty(n)
-    dy = np.empty(n)
-    dz = np.empty(n)
-    dza = np.empty(n)
-    ratio = np.empty(n)
-    residual = np.empty(n)
-    errors = np.empty(3)
-    best = np.inf
-    bX = np.empty((d, d))
-    by = np.empty(n)
-    bz = np.empty(n)
-    bt = t
+    Ut = np.empty((d, k))
+    transpose(U, Ut)
+    _start(X, Z, y, z, 1.0, 1.0 + n / d)
+    t, tau = 10.0 / K, K
+    best, best_t = np.inf, t
+    restarted = False
     code = STALLED
     iteration = 0
-    norm0 = 0.0
-    for i in range(d):
-        norm0 = max(norm0, abs(C0[i, i]))
-    for iteration in range(max_iter + 1):
-        for i in range(d):
-            for j in range(d):
-                L[i, j] = X[i, j] if j <= i else 0.0
-                N[i, j] = Z[i, j] if j <= i else 0.0
-        if not cholesky(L) or not cholesky(N):
+    while True:
+        if not (_factor(X, L, Li, Lit) and _factor(Z, N, Ni, Nit)):
             code = BROKEN
             break
-        triangular_inverse(L, Li)
-        triangular_inverse(N, Ni)
-        transpose(Li, Lit)
-        transpose(Ni, Nit)
-        # residuals
+        # Residuals of the two feasibility conditions, and the gap.
         _values(U, m, sign, R, X, work, val)
-        _combine(U, Ut, m, sign, R, y, work, Rd)
-        worst_p = 0.0
+        _sum(U, Ut, m, sign, R, y, work, Rd)
         primal = inner(C0, X) + K * t
         dual = 0.0
         comp = t * tau
-        total_y = 0.0
+        rt = K - tau
+        worst_p = 0.0
         for i in range(n):
             rp[i] = h[i] + t - z[i] - val[i]
             worst_p = max(worst_p, abs(rp[i]))
             comp += z[i] * y[i]
             dual -= h[i] * y[i]
-            total_y += y[i]
-        rt = K - total_y - tau
+            rt -= y[i]
         worst_d = abs(rt)
         for i in range(d):
             for j in range(d):
                 Rd[i, j] += C0[i, j] - Z[i, j]
                 worst_d = max(worst_d, abs(Rd[i, j]))
         xz = inner(X, Z)
-        linear = comp
+        gap = comp + xz
         if c > 0.0:
-            logs = 0.0
-            logx = 0.0
-            for i in range(d):
-                logs += np.log(L[i, i] * N[i, i])
-                logx += np.log(L[i, i])
-            logs *= 2.0
-            primal -= 2.0 * c * logx
-            dual += 2.0 * c * (0.5 * logs - logx) + c * d * (1.0 - np.log(c))
-            gap = linear + xz - c * d - c * (logs - d * np.log(c))
-            comp += max(0.0, xz - c * d)
-        else:
-            gap = linear + xz
-            comp += xz
+            log_x, log_z = _log_determinant(L), _log_determinant(N)
+            primal -= c * log_x
+            dual += c * (log_z + d * (1.0 - np.log(c)))
+            gap -= c * (d + log_x + log_z - d * np.log(c))
+        comp += max(0.0, xz - c * d)
         mu = comp / (n + d + 1)
-        errors[0] = worst_p
-        errors[1] = worst_d / (1.0 + norm0 + K * (tau < t * K))
-        errors[2] = gap / (1.0 + abs(primal) + abs(dual))
-        worst = max(errors[0], max(errors[1], errors[2]))
+        # Where the elastic variable is in the basis, the multipliers are of the size of its cost.
+        worst = max(worst_p, worst_d / (1.0 + (K if tau < t * K else 0.0)))
+        worst = max(worst, gap / (1.0 + abs(primal) + abs(dual)))
         if worst < best:
-            best = worst
-            copy_matrix(X, bX)
+            best, best_t = worst, t
+            combine(1.0, X, 0.0, X, best_X)
             for i in range(n):
-                by[i] = y[i]
-                bz[i] = z[i]
-            bt = t
+                best_y[i] = y[i]
+                best_z[i] = z[i]
         if worst <= tol:
             code = CONVERGED
             break
-        if iteration == max_iter or not np.isfinite(worst) or worst > 1e6 * best:
+        if iteration == max_iter or not worst < 1e6 * best:
             break
         product(Nit, Ni, Zi)
-        for i in range(n):
-            ratio[i] = z[i] / y[i]
-        tratio = t / tau
-        _schur(U, m, sign, R, X, L, Zi, Nit, ratio, tratio, B, G, H, work, T, M)
-        for i in range(n):
-            mdiag[i] = M[i, i]
+        elastic = t / tau
         shift = 0.0
-        factored = cholesky(M)
-        while not factored and shift < 1e-6:
+        while True:
+            _schur(U, m, sign, R, X, L, Zi, Nit, z, y, elastic, shift, B, G, H, T, S, val, M)
+            if cholesky(M) or shift > 1e-6:
+                break
             shift = max(100.0 * shift, 1e-14)
-            for i in range(n):
-                M[i, i] = mdiag[i] * (1.0 + shift)
-                for j in range(i):
-                    M[i, j] = M[j, i]
-            factored = cholesky(M)
-        if not factored:
+        if shift > 1e-6:
             code = BROKEN
             break
-        # X Rd Z^-1, symmetrised: what the dual residual contributes to dX
-        product(X, Rd, T)
-        product(T, Zi, base)
-        symmetric_part(base)
-        ap = 0.0
-        ad = 0.0
-        sigma = 0.0
-        dta = 0.0
-        dtaua = 0.0
+        sandwich(X, Rd, Zi, T, base)  # what the dual residual contributes to dX
+        ap = ad = target = dt = dtau = 0.0
         for phase in range(2):
-            if phase == 0:
-                target = 0.0
-            else:
-                target = sigma * mu
-                # second-order term of the predictor: dXa dZa Z^-1
-                product(dXa, dZ, T)
-                product(T, Zi, S)
-                symmetric_part(S)
-                for i in range(d):
-                    for j in range(d):
-                        base[i, j] += S[i, j]
-            for i in range(d):
-                for j in range(d):
-                    dX[i, j] = (c + target) * Zi[i, j] - X[i, j] - base[i, j]
+            if phase == 1:
+                # The corrector: aim at the target on the central path, less the predictor's second-order
+                # term.
+                sandwich(dXa, dZ, Zi, T, S)
+                combine(1.0, base, 1.0, S, base)
+            combine(c + target, Zi, -1.0, X, dX)
+            combine(1.0, dX, -1.0, base, dX)
             _values(U, m, sign, R, dX, work, val)
-            # the elastic variable, like a slack
-            base_t = (target - dta * dtaua) / tau - t
+            base_t = (target - dt * dtau) / tau - t
             for i in range(n):
                 dz[i] = (target - dza[i] * dy[i]) / y[i] - z[i] if phase == 1 else -z[i]
-                rhs[i] = val[i] + dz[i] - base_t + tratio * rt - rp[i]
-            _solve_refined(M, mdiag, rhs, dy, residual, 1)
-            _combine(U, Ut, m, sign, R, dy, work, S)
-            total_dy = 0.0
+                rhs[i] = val[i] + dz[i] - base_t + elastic * rt - rp[i]
+                dy[i] = rhs[i]
+            cholesky_solve(M, dy)
+            for attempt in range(2):
+                _sum(U, Ut, m, sign, R, dy, work, dZ)
+                sandwich(X, dZ, Zi, T, S)
+                if phase == 0 or attempt == 1:
+                    break
+                # One round of iterative refinement against the operator itself: M was only formed to be
+                # factored.
+                _values(U, m, sign, R, S, work, val)
+                total = 0.0
+                worst_r = 0.0
+                for i in range(n):
+                    total += dy[i]
+                for i in range(n):
+                    rhs[i] -= val[i] + z[i] / y[i] * dy[i] + elastic * total
+                    worst_r = max(worst_r, abs(rhs[i]))
+                if worst_r <= 1e-3 * max(worst_p, 1e-10):
+                    break
+                cholesky_solve(M, rhs)
+                for i in range(n):
+                    dy[i] += rhs[i]
+            combine(1.0, dX, -1.0, S, dX)
+            combine(1.0, dZ, 1.0, Rd, dZ)
+            dtau = rt
             for i in range(n):
-                total_dy += dy[i]
-                dz[i] -= ratio[i] * dy[i]
-            dtau = rt - total_dy
-            dt = base_t - tratio * dtau
-            product(X, S, T)
-            for i in range(d):
-                for j in range(d):
-                    dZ[i, j] = Rd[i, j] + S[i, j]
-            product(T, Zi, S)
-            symmetric_part(S)
-            for i in range(d):
-                for j in range(d):
-                    dX[i, j] -= S[i, j]
-            ap = min(_step_matrix(Li, Lit, dX, T, S, diag, off), _step_vector(z, dz))
-            ad = min(_step_matrix(Ni, Nit, dZ, T, S, diag, off), _step_vector(y, dy))
-            if dt < 0.0:
-                ap = min(ap, -t / dt)
-            if dtau < 0.0:
-                ad = min(ad, -tau / dtau)
+                dtau -= dy[i]
+                dz[i] -= z[i] / y[i] * dy[i]
+            dt = base_t - elastic * dtau
+            ap = _longest_step(Li, Lit, dX, T, S, z, dz, t, dt)
+            ad = _longest_step(Ni, Nit, dZ, T, S, y, dy, tau, dtau)
             if phase == 0:
                 ap = min(1.0, 0.98 * ap)
                 ad = min(1.0, 0.98 * ad)
@@ -366,42 +326,40 @@ def solve(U, m, sign, h, R, C0, c, K, tol, max_iter):
                 for i in range(n):
                     after += (z[i] + ap * dz[i]) * (y[i] + ad * dy[i])
                     dza[i] = dz[i]
-                xza = xz + ap * inner(dX, Z) + ad * inner(X, dZ) + ap * ad * inner(dX, dZ)
-                after += max(0.0, xza - c * d)
-                copy_matrix(dX, dXa)
-                dta = dt
-                dtaua = dtau
-                power = max(2.0, 3.0 * min(ap, ad) ** 2)
-                sigma = min(1.0, max(0.0, after / comp) ** power)
-            else:
-                gamma = 0.9 + 0.09 * min(1.0, min(ap, ad))
-                ap = min(1.0, gamma * ap)
-                ad = min(1.0, gamma * ad)
-        if max(ap, ad) < 0.1 and errors[0] > 1e-3 and not restarted:
+                combine(1.0, dX, 0.0, dX, dXa)
+                reduced = xz + ap * inner(dX, Z) + ad * inner(X, dZ) + ap * ad * inner(dX, dZ)
+                after += max(0.0, reduced - c * d)
+                # Mehrotra's sigma; the power as in SDPT3, at least 2.
+                target = mu * min(1.0, max(0.0, after / comp) ** max(2.0, 3.0 * min(ap, ad) ** 2))
+        iteration += 1
+        if max(ap, ad) < 0.1 and worst_p > 1e-3 and not restarted:
             # Short steps towards feasibility: probably there is none. Start where the elastic variable leads.
             restarted = True
             _start(X, Z, y, z, K / (n + 1), 1.0 + n / d)
-            t = 1.0
-            tau = K / (n + 1)
+            t, tau = 1.0, K / (n + 1)
             best = np.inf
             continue
         if max(ap, ad) < 1e-7:
             break
-        for i in range(d):
-            for j in range(d):
-                X[i, j] += ap * dX[i, j]
-                Z[i, j] += ad * dZ[i, j]
+        gamma = 0.9 + 0.09 * min(1.0, min(ap, ad))
+        ap = min(1.0, gamma * ap)
+        ad = min(1.0, gamma * ad)
+        combine(1.0, X, ap, dX, X)
+        combine(1.0, Z, ad, dZ, Z)
         for i in range(n):
             z[i] += ap * dz[i]
             y[i] += ad * dy[i]
         t += ap * dt
         tau += ad * dtau
-    return code, iteration, bX, by, bz, bt
+    return code, iteration, best_X.copy(), best_y.copy(), best_z.copy(), best_t
 
 
-@njit(cache=True, nogil=True)
-def scale_problem(V, W, sign, bound, R, rho, C0):
-    """The problem in units that suit one start and one elastic cost: returns (U, s, h, R, C0, scale, size, unit).
+@njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
+def scale_problem(
+    V: Floats, W: Floats, sign: Floats, bound: Floats, R: Floats, rho: float, C0: Floats
+) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats, float, float]:
+    """The problem in units that suit one start and one elastic cost: returns (U, s, h, R, C0, scale, size,
+    unit).
 
     Every bound becomes 1, every feature gets the same root mean square, the identity gets values near 1 and
     the objective trace d. Undo: A_ij = X_ij / (scale_i scale_j), multipliers times size / bound (unit for R).

@@ -3,13 +3,13 @@
 Nothing here is shared with the interior-point kernel: the residuals of an optimum and the inequalities of an
 infeasibility certificate are recomputed from the constraints alone, in a few lines each.
 
-The errors are those of the DIMACS challenge (Mittelmann 2003) for the problem in normalised units, so they mean
-the same whatever the units of the data: bounds are 1, the features of v / sqrt(bound) have root mean square
-1 / sqrt(d), and the objective matrix has trace d.
+The errors are those of the DIMACS challenge (Mittelmann 2003) for the problem in normalised units, so they
+mean the same whatever the units of the data: bounds are 1, the features of v / sqrt(bound) have root mean
+square 1 / sqrt(d), and the objective matrix has trace d.
 
-An optimum (A, y) of    min <C0, A> - c log det A   subject to   s_i (<C_i, A> - b_i) <= 0,  <R, A> <= rho,  A >= 0
-has y >= 0, Z = C0 + sum_i s_i y_i C_i >= 0 and no gap between the two objectives. A certificate y >= 0 of
-infeasibility has S = sum_i s_i y_i C_i >= 0 and sum_i s_i b_i y_i < 0: for a feasible A, the sum of
+An optimum (A, y) of    min <C0, A> - c log det A   subject to   s_i (<C_i, A> - b_i) <= 0,  <R, A> <= rho,
+A >= 0 has y >= 0, Z = C0 + sum_i s_i y_i C_i >= 0 and no gap between the two objectives. A certificate y >=
+0 of infeasibility has S = sum_i s_i y_i C_i >= 0 and sum_i s_i b_i y_i < 0: for a feasible A, the sum of
 y_i s_i (<C_i, A> - b_i) <= 0 would be positive (Farkas).
 """
 
@@ -58,8 +58,8 @@ class CertificateCheck:
     """What a certificate proves: no feasible metric has a (normalised) trace below ``radius``.
 
     ``gap`` is -sum s_i b_i y_i with multipliers that sum to one in units of the bounds, so at least one
-    constraint fails by ``gap``, relative to its bound, under every metric. ``radius`` is infinite when the sum of
-    matrices is semidefinite to the last bit that floating point can tell.
+    constraint fails by ``gap``, relative to its bound, under every metric. ``radius`` is infinite when the
+    sum of matrices is semidefinite to the last bit that floating point can tell.
     """
 
     gap: float
@@ -71,7 +71,7 @@ class CertificateCheck:
 
 
 @njit(cache=True, nogil=True)
-def _normalise(V, W, bound):
+def _normalise(V: Floats, W: Floats, bound: Floats) -> Floats:
     rows = V.shape[0]
     d = V.shape[1]
     scale = np.zeros(d)
@@ -88,7 +88,7 @@ def _normalise(V, W, bound):
 
 
 @njit(cache=True, nogil=True)
-def _weighted_sum(V, W, coefficient, scale, out):
+def _weighted_sum(V: Floats, W: Floats, coefficient: Floats, scale: Floats, out: Floats) -> None:
     rows, d = V.shape
     for i in range(rows):
         if coefficient[i] != 0.0:
@@ -107,7 +107,18 @@ def _weighted_sum(V, W, coefficient, scale, out):
 
 
 @njit(cache=True, nogil=True)
-def _check_optimum(V, W, sign, bound, R, rho, C0, c, A, y):
+def _check_optimum(
+    V: Floats,
+    W: Floats,
+    sign: Floats,
+    bound: Floats,
+    R: Floats,
+    rho: float,
+    C0: Floats,
+    c: float,
+    A: Floats,
+    y: Floats,
+) -> tuple[float, float, float, float]:
     m, d = V.shape
     scale = _normalise(V, W, bound)
     size = 0.0
@@ -145,20 +156,23 @@ def _check_optimum(V, W, sign, bound, R, rho, C0, c, A, y):
     extra = np.zeros((d, d))
     _weighted_sum(V, W, coefficient, scale, extra)
     if R.shape[0] > 0:
+        last = float(y[m])
         value = 0.0
         norm = 0.0
         for p in range(d):
             for q in range(d):
                 value += R[0, p, q] * A[p, q]
                 norm = max(norm, abs(R[0, p, q]) / (scale[p] * scale[q]))
-                extra[p, q] += y[m] * R[0, p, q] / (scale[p] * scale[q] * size)
+                extra[p, q] += last * R[0, p, q] / (scale[p] * scale[q] * size)
         unit = abs(rho) if rho != 0.0 else norm
         primal = max(primal, (value - rho) / unit)
-        dual_objective -= y[m] * rho / size
-        smallest = min(smallest, y[m] * unit / size)
+        dual_objective -= last * rho / size
+        smallest = min(smallest, last * unit / size)
     for p in range(d):
         for q in range(d):
             Z[p, q] += extra[p, q]
+    if not np.isfinite(objective + dual_objective + Z.sum()):
+        return np.inf, np.inf, np.inf, np.inf
     wa = np.linalg.eigvalsh(An)
     wz = np.linalg.eigvalsh(Z)
     if c > 0.0:
@@ -172,7 +186,9 @@ def _check_optimum(V, W, sign, bound, R, rho, C0, c, A, y):
 
 
 @njit(cache=True, nogil=True)
-def _check_certificate(V, W, sign, bound, R, rho, y):
+def _check_certificate(
+    V: Floats, W: Floats, sign: Floats, bound: Floats, R: Floats, rho: float, y: Floats
+) -> tuple[float, float]:
     m, d = V.shape
     scale = _normalise(V, W, bound)
     total = 0.0
@@ -188,7 +204,7 @@ def _check_certificate(V, W, sign, bound, R, rho, y):
             for q in range(d):
                 if rho == 0.0:
                     unit = max(unit, abs(R[0, p, q]) / (scale[p] * scale[q]))
-        total += y[m] * unit
+        total += float(y[m]) * unit
     if not total > 0.0:
         return -1.0, 0.0
     gap = 0.0
@@ -206,9 +222,11 @@ def _check_certificate(V, W, sign, bound, R, rho, y):
     if R.shape[0] > 0:
         for p in range(d):
             for q in range(d):
-                S[p, q] += y[m] / total * R[0, p, q] / (scale[p] * scale[q])
-                size += y[m] / total * abs(R[0, p, q]) / (scale[p] * scale[q])
-        gap -= y[m] / total * rho
+                S[p, q] += float(y[m]) / total * R[0, p, q] / (scale[p] * scale[q])
+                size += float(y[m]) / total * abs(R[0, p, q]) / (scale[p] * scale[q])
+        gap -= float(y[m]) / total * rho
+    if not np.isfinite(gap + size):
+        return -1.0, 0.0
     # Below this the sign of an eigenvalue is rounding.
     rounding = 4e-16 * (d + m) * size
     low = np.linalg.eigvalsh(S)[0]
@@ -219,14 +237,29 @@ def _check_certificate(V, W, sign, bound, R, rho, y):
 class _Arrays(Protocol):
     """An instance as plain arrays (``sdp.Problem``)."""
 
-    V: Floats
-    W: Floats
-    sign: Floats
-    bound: Floats
-    R: Floats
-    rho: float
-    C0: Floats
-    c: float
+    @property
+    def V(self) -> Floats: ...
+
+    @property
+    def W(self) -> Floats: ...
+
+    @property
+    def sign(self) -> Floats: ...
+
+    @property
+    def bound(self) -> Floats: ...
+
+    @property
+    def R(self) -> Floats: ...
+
+    @property
+    def rho(self) -> float: ...
+
+    @property
+    def C0(self) -> Floats: ...
+
+    @property
+    def c(self) -> float: ...
 
 
 def check_optimum(problem: _Arrays, A: Floats, dual: Floats) -> Residuals:

@@ -1,15 +1,17 @@
 """Exact-LPTML, the paper's Algorithm 1: satisfy every constraint, or prove that it cannot be done.
 
 w(F) is the minimum of the objective over the metrics that satisfy the constraints F (infinite if there are
-none). (H, w) is an LP-type problem of combinatorial dimension at most D = d(d+1)/2 (Lemma 2.1 of the paper; one
-more with a regulariser), solved by three basic operations: an initial basis (B0), a violation test (B1) and the
-basis of a basis and one more constraint (B2). The strategies differ in which violated constraint enters:
+none). (H, w) is an LP-type problem of combinatorial dimension at most D = d(d+1)/2 (Lemma 2.1 of the paper;
+one more with a regulariser), solved by three basic operations: an initial basis (B0), a violation test (B1)
+and the basis of a basis and one more constraint (B2). The strategies differ in which violated constraint
+enters:
 
 - ``"plain"``   the first one in a random order; then the scan begins again. It is Welzl's recursion
                 Exact-LPTML(F; B) with the recursion unrolled, as w rises with every basis.
 - ``"mtf"``     the same, and the constraint that entered moves to the front of the order (Welzl 1991).
 - ``"pivot"``   the most violated one (Gaertner 1999).
-- ``"multi"``   the ``batch`` most violated ones at once. Large sets are solved on a random sample first, and that
+- ``"multi"``   the ``batch`` most violated ones at once. Large sets are solved on a random sample first,
+  and that
                 on a sample of its own, after Clarkson (1995): a sample of n/8 leaves about 8 D constraints
                 violated, so that two or three passes over n remain.
 

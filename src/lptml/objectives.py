@@ -1,10 +1,11 @@
 """What Exact-LPTML minimises: the function w of the paper, and two alternatives.
 
-- ``"random"``, the paper's r'Ar for a random unit vector r, plus tau times the trace. From d = 4 on r'Ar alone
-  reaches zero for nearly every sample, on a whole face of metrics; the trace makes the minimiser unique.
+- ``"random"``, the paper's r'Ar for a random unit vector r, plus tau times the trace. From d = 4 on r'Ar
+  alone reaches zero for nearly every sample, on a whole face of metrics; the trace makes the minimiser
+  unique.
 - ``"trace"``, the trace alone.
-- ``"prior"``, the LogDet divergence from a given metric P: <P^-1, A> - log det A. It is strictly convex, does not
-  depend on the units of the features, and its minimiser has full rank.
+- ``"prior"``, the LogDet divergence from a given metric P: <P^-1, A> - log det A. It is strictly convex,
+  does not depend on the units of the features, and its minimiser has full rank.
 
 The first two live in features of unit root mean square, so that they too do not depend on units.
 """
@@ -19,7 +20,8 @@ from lptml.constraints import ConstraintSet, Floats
 
 KINDS = ("random", "trace", "prior")
 
-#: Weight of the trace beside r'Ar. Smaller ones leave the optimum nearly degenerate and the solver more steps.
+#: Weight of the trace beside r'Ar. Smaller ones leave the optimum nearly degenerate and the solver more
+#: steps.
 TAU = 1e-3
 
 

@@ -8,10 +8,10 @@
 With c = 0 and C0 = rr' + tau I it is the paper's w(F), with a trace term that keeps the minimiser bounded and
 unique where r'Ar reaches zero. With C0 = P^-1 and c = 1 it is the metric closest to P in LogDet divergence.
 
-The work is done by the interior-point kernel of ``_sdp_kernel``. What it returns is not trusted: an optimum is
-reported only if ``certify`` confirms its residuals, infeasibility only with a Farkas certificate that
-``certify`` confirms. An instance that the kernel cannot settle goes to Clarabel if that is installed; if that
-fails too the status says so.
+The work is done by the interior-point kernel of ``_sdp_kernel``. What it returns is not trusted: an optimum
+is reported only if ``certify`` confirms its residuals, infeasibility only with a Farkas certificate that
+``certify`` confirms. An instance that the kernel cannot settle goes to Clarabel if that is installed; if
+that fails too the status says so.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ import importlib.util
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lptml import _sdp_kernel as kernel
 from lptml._compile import announce
@@ -68,7 +67,8 @@ class Certificate:
     gap : float
         Every metric violates some constraint by at least this, relative to its bound.
     radius : float
-        The certificate holds for every metric whose trace in normalised units is below this; usually infinite.
+        The certificate holds for every metric whose trace in normalised units is below this; usually
+        infinite.
     """
 
     y: Floats
@@ -202,7 +202,7 @@ def solve_basis(
         raise ValueError("regularizer and rho go together: give both or none")
     if regularizer is not None:
         regularizer = check_matrix(regularizer, constraints.d, "regularizer")
-        if not np.isfinite(rho) or not regularizer.any():
+        if rho is None or not np.isfinite(rho) or not regularizer.any():
             raise ValueError("rho must be finite and regularizer not zero")
     if solver not in ("numba", "clarabel"):
         raise ValueError(f'solver must be "numba" or "clarabel", got {solver!r}')
@@ -249,18 +249,14 @@ def _solve_kernel(problem: Problem, cost: float, tol: float) -> Solution:
     U, s, h, R, C0, scale, size, unit = kernel.scale_problem(p.V, p.W, p.sign, p.bound, p.R, p.rho, p.C0)
     _, iterations, X, y, z, t = kernel.solve(U, p.m, s, h, R, C0, p.c / size, cost, tol, _MAX_ITERATIONS)
     A = X / scale[:, None] / scale
-    tight = y > z  # strict complementarity: one of the two is of the order of the tolerance
-    multipliers = np.where(tight, y, 0.0)
-    units = np.append(p.bound, unit)[: len(y)]
-    if t < ACCEPT:
-        solution = conclude(p, A, multipliers * size / units, iterations, "numba", t)
-        if solution.status is Status.OPTIMAL:
-            return solution
-        solution = conclude(p, A, y * size / units, iterations, "numba", t)
-        if solution.status is Status.OPTIMAL:
-            return solution
-    if t > 0.01 * ACCEPT:
-        for weights in (multipliers, y):
+    units = np.append(p.bound, unit) if len(p.R) else p.bound
+    # Strict complementarity: of a multiplier and its slack, one is of the order of the tolerance.
+    for weights in (y * (y > z), y):
+        if t < ACCEPT:
+            solution = conclude(p, A, weights * size / units, iterations, "numba", t)
+            if solution.status is Status.OPTIMAL:
+                return solution
+        if t > 0.01 * ACCEPT:
             found = certificate(p, repaired(U, s, R, weights) / units)
             if found is not None:
                 return infeasible(p, A, found, iterations, "numba", t)
@@ -311,8 +307,9 @@ def infeasible(
 
 def certificate(problem: Problem, y: Floats) -> Certificate | None:
     """The multipliers as a certificate, if the independent check accepts them."""
-    units = np.append(problem.bound, abs(problem.rho) or 1.0)[: len(y)]
-    total = float(y @ units)
+    total = float(
+        y @ (np.append(problem.bound, abs(problem.rho) or 1.0) if len(problem.R) else problem.bound)
+    )
     if not total > 0:
         return None
     check = check_certificate(problem, y / total)
