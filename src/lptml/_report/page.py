@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict, dataclass, field
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 SCRIPTS = ("base.js", "scatter.js", "table.js", "charts.js")
@@ -83,6 +85,12 @@ class Page:
             js=Markup('"use strict";(() => {\n' + script + "})();\n"),
             data=Markup(_embedded({**self.data, "meta": {"classes": self.meta["classes"]}})),
         )
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page to a file and return its path."""
+        target = Path(path)
+        target.write_text(self.html(), encoding="utf-8")
+        return target
 
 
 def _embedded(data: dict[str, Any]) -> str:

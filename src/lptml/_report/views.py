@@ -109,6 +109,7 @@ class SearchHistory:
     """The least violated share of the weight after each improvement."""
 
     seconds: FloatArray
+    trial: NDArray[np.int64]
     rate: FloatArray
     final: float
     trivial: float
@@ -116,20 +117,12 @@ class SearchHistory:
 
 
 def search_history(estimator: Any) -> SearchHistory:
-    """The history of a fitted LPTML estimator, as shares of the weight of its constraints."""
-    steps = [(float(entry[0]), float(entry[-1])) for entry in estimator.history_]
-    seconds = np.array([s for s, _ in steps])
-    cost = np.array([c for _, c in steps])
-    last = cost[-1] if cost.size else 0.0
-    # The estimator keeps costs as weights; its own rate for the last of them gives the unit.
-    unit = estimator.violation_rate_ / last if last > 0 and estimator.violation_rate_ > 0 else None
-    if unit is None:
-        top = cost.max() if cost.size else 0.0
-        unit = estimator.trivial_rate_ / top if top > 0 else 1.0
-    rate = np.minimum(cost * unit, max(1.0, estimator.trivial_rate_))
+    """The history of a fitted LPTML estimator."""
+    seconds, rate, trial = zip(*estimator.history_)
     return SearchHistory(
-        seconds,
-        rate,
+        np.array(seconds, dtype=np.float64),
+        np.array(trial, dtype=np.int64),
+        np.array(rate, dtype=np.float64),
         float(estimator.violation_rate_),
         float(estimator.trivial_rate_),
         float(estimator.lower_bound_),
@@ -165,6 +158,8 @@ def neighbour_accuracy(
     from sklearn.neighbors import KNeighborsClassifier
     from sklearn.preprocessing import StandardScaler
 
+    if repeats < 1:
+        return [], 0
     counts = np.unique(y, return_counts=True)[1]
     splitter = StratifiedShuffleSplit if counts.min() >= 2 and len(counts) <= len(y) // 2 else ShuffleSplit
     halves = []
@@ -187,13 +182,59 @@ def neighbour_accuracy(
     splits = len(hits["learned metric"])
     if splits == 0:
         return [], 0
-    rows = [
-        Accuracy(
-            name, float(np.mean(h)), float(np.std(h) / np.sqrt(max(1, splits - 1))), name == "learned metric"
-        )
-        for name, h in hits.items()
+    return _means(hits), splits
+
+
+def likely_labels(
+    Z: FloatArray, codes: NDArray[Any], suspicion: FloatArray, k: int = 10
+) -> NDArray[np.int64]:
+    """The label that the k nearest neighbours of each point have, each weighted by its own trust, (n,)."""
+    from sklearn.neighbors import NearestNeighbors
+
+    k = min(k, len(Z) - 1)
+    near = NearestNeighbors(n_neighbors=k).fit(Z).kneighbors(return_distance=False)  # (n, k), without itself
+    votes = np.zeros((len(Z), int(codes.max()) + 1))  # (n, classes)
+    trust = 1.0 - suspicion + 1e-6
+    np.add.at(votes, (np.repeat(np.arange(len(Z)), k), codes[near].ravel()), trust[near].ravel())
+    return np.asarray(votes.argmax(axis=1), dtype=np.int64)
+
+
+def verdict_auc(
+    estimator: Any,
+    X: FloatArray,
+    index: NDArray[Any],
+    verdicts: NDArray[Any],
+    *,
+    repeats: int = 1,
+    random_state: int = 0,
+) -> tuple[list[Accuracy], int]:
+    """ROC AUC of held-out verdicts by the Euclidean, the standardised and the learned distance."""
+    from sklearn.base import clone
+    from sklearn.metrics import roc_auc_score
+    from sklearn.model_selection import StratifiedShuffleSplit
+
+    if repeats < 1 or min(np.sum(verdicts > 0), np.sum(verdicts < 0)) < 2:
+        return [], 0
+    area: dict[str, list[float]] = {"Euclidean": [], "standardised": [], "learned metric": []}
+    V = X[index[:, 0]] - X[index[:, 1]]  # (m, d)
+    scale = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+    splitter = StratifiedShuffleSplit(n_splits=repeats, test_size=0.5, random_state=random_state)
+    for one, other in splitter.split(V, verdicts):
+        for train, test in ((one, other), (other, one)):
+            learned = clone(estimator).fit(X[index[train]], verdicts[train])
+            for name, W in zip(area, (V, V / scale, V @ learned.components_.T)):
+                apart = np.linalg.norm(W[test], axis=1)
+                area[name].append(float(roc_auc_score(verdicts[test], -apart)))
+    return _means(area), 2 * repeats
+
+
+def _means(values: dict[str, list[float]]) -> list[Accuracy]:
+    def error(v: list[float]) -> float:
+        return float(np.std(v) / np.sqrt(max(1, len(v) - 1)))
+
+    return [
+        Accuracy(name, float(np.mean(v)), error(v), name == "learned metric") for name, v in values.items()
     ]
-    return rows, splits
 
 
 def quantised(xy: FloatArray, steps: int = 10_000) -> list[int]:
