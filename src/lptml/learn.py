@@ -214,7 +214,9 @@ def learn(
         assert found is not None, "without refinement there was a search"
         candidates = _ranked(source, starts, n_components, penalty)
         A, status = candidates[0], found.status
-    return _conclude(source, A, penalty, candidates, status, found, watch, lower_bound_seconds, seed)
+    return _conclude(
+        source, A, penalty, candidates, status, found, watch, n_components, lower_bound_seconds, seed
+    )
 
 
 class _Watch:
@@ -289,6 +291,7 @@ def _conclude(
     status: SearchStatus,
     found: SearchResult | None,
     watch: _Watch,
+    n_components: int | None,
     lower_bound_seconds: float,
     seed: int,
 ) -> Learned:
@@ -299,12 +302,14 @@ def _conclude(
         small = source.n * source.d <= _CANONICAL_ENTRIES and source.d <= _CANONICAL_FEATURES
         if small and status not in _AT_ONCE and watch.left(1.0) != 0.0:
             solved = canonical(source, A, seed)
+            if solved is not None and solved.cost < cost and penalty is None and n_components is None:
+                A, cost = solved.A, solved.cost  # minimising the trace met a constraint more
         if lower_bound_seconds > 0:
             from lptml.lower_bounds import certify
 
             certified = certify(source, A, time_limit=lower_bound_seconds, random_state=seed)
             lower_bound = certified.lower_bound
-            if certified.cost < cost and penalty is None:
+            if certified.cost < cost and penalty is None and n_components is None:
                 A, cost, solved = certified.A, certified.cost, None
     return Learned(
         A=A,

@@ -23,7 +23,7 @@ from math import comb
 import numpy as np
 
 from lptml._refine_kernel import enumerate_lines, inside, sweep
-from lptml.constraints import TOLERANCE, ConstraintSet, Floats
+from lptml.constraints import TOLERANCE, ConstraintSet, Floats, Source
 from lptml.scaling import feature_scale, scale_metric, unscale_metric
 
 #: Flips that ``enumerate_metrics`` may sort: about 0.1 s.
@@ -189,12 +189,11 @@ def _round(lines: _Lines, toward: tuple[Floats, ...], keep_rank: bool, rng: np.r
                     break
 
 
-def is_enumerable(constraints: ConstraintSet) -> bool:
+def is_enumerable(source: Source) -> bool:
     """Whether ``enumerate_metrics`` takes about a tenth of a second at most."""
-    d, n = constraints.d, constraints.n
-    if d not in (2, 3) or n < constraints.D:
-        return False
-    return comb(n, constraints.D - 1) * n <= ENUMERABLE
+    d, n = source.d, source.n
+    D = d * (d + 1) // 2
+    return d in (2, 3) and n >= D and comb(n, D - 1) * n <= ENUMERABLE
 
 
 def enumerate_metrics(constraints: ConstraintSet, A: Floats) -> Floats:

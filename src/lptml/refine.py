@@ -193,6 +193,8 @@ def refine(
     stop = Stop.FINISHED
     try:
         run.begin(starts)
+        if run.enumerable:  # everything is searched in the end: one annealing, for a metric inside its cell
+            n_starts, n_hops, starts = min(n_starts, 1), 0, ()
         run.anneal_all(starts, n_starts, steps)
         run.hop(n_hops, max(1, steps // 2))
         run.finish()
@@ -272,6 +274,7 @@ class _Run:
         exact = source.n * float(source.d) ** 2 <= _EXACT_WORK and not isinstance(source, _Remote)
         # Judging by a sample keeps a large source to the few exact counts of the finalists.
         self.judge: Source = source if exact else representative(source, rng, _JUDGES)
+        self.enumerable = rank is None and penalty is None and is_enumerable(source)
         self.met: list[_Entry] = []
         self.history: list[Improvement] = []
 
@@ -326,10 +329,10 @@ class _Run:
             self._anneal(A, Schedule(steps, first_temperature=0.3, first_step=0.3))
 
     def hop(self, n_hops: int, steps: int) -> None:
-        """Reheat the best metric, in turn far and near."""
+        """Reheat the best metric: far, near, then anything between."""
         for i in range(n_hops):
-            temperature, step = (1.0, 0.5) if i % 2 == 0 else (0.1, 0.1)
-            self._anneal(self.best.A, Schedule(steps, first_temperature=temperature, first_step=step))
+            heat = (1.0, 0.1)[i] if i < 2 else float(np.exp(self.rng.uniform(np.log(0.05), np.log(1.5))))
+            self._anneal(self.best.A, Schedule(steps, first_temperature=heat, first_step=min(0.5, heat)))
 
     def _anneal(self, start: Floats, schedule: Schedule) -> None:
         self.check()
@@ -353,7 +356,7 @@ class _Run:
         if self.source.n * self.source.d > _POLISHED_ENTRIES or self.penalty is not None:
             return
         constraints = in_memory(self.source)
-        if self.rank is None and is_enumerable(constraints):
+        if self.enumerable:
             A = enumerate_metrics(constraints, self.best.A)
         else:
             ordered = sorted(self.met, key=lambda entry: entry.rank)
