@@ -243,19 +243,20 @@ def _best_of_rank_one(constraints: ConstraintSet, cap: float) -> Floats | None:
     sign = constraints.sign.astype(np.float64)
     limit = constraints.bound * (1.0 + TOLERANCE * sign)
     edge = np.sqrt(constraints.bound)
+    tight = np.array(list(combinations(range(constraints.n), d - 1)))  # (m, d - 1)
+    singular, Q = np.linalg.svd(V[tight])[1:]  # (m, d - 1), (m, d, d)
+    independent = singular[:, -1] > 1e-9 * singular[:, 0]
+    tight, H = tight[independent], Q[independent, -1]  # H: orthogonal to the chosen vectors, (m, d)
+    if not len(tight):
+        return None
+    inverse = np.linalg.pinv(V[tight])  # (m, d, d - 1)
+    X = H @ V.T  # (m, n)
+    np.put_along_axis(X, tight, 0.0, axis=1)
     best: Floats | None = None
-    for chosen in combinations(range(constraints.n), d - 1):
-        tight = list(chosen)
-        _, singular, Q = np.linalg.svd(V[tight])
-        if singular[-1] <= 1e-9 * singular[0]:
-            continue
-        h = Q[-1]  # orthogonal to the chosen vectors
-        x = V @ h
-        x[tight] = 0.0
-        for signs in product((1.0, -1.0), repeat=d - 2):
-            target = edge[tight] * np.array([1.0, *signs])
-            g = np.linalg.lstsq(V[tight], target, rcond=None)[0]
-            y = V @ g
+    for signs in product((1.0, -1.0), repeat=d - 2):
+        G = np.einsum("mij,mj->mi", inverse, edge[tight] * np.array([1.0, *signs]))  # (m, d)
+        Y = G @ V.T
+        for g, h, y, x in zip(G, H, Y, X):
             cost, left, right = sweep(
                 y * y, 2.0 * x * y, x * x, sign, limit, constraints.weight, -1e200, 1e200, cap
             )

@@ -194,8 +194,8 @@ def refine(
     try:
         run.begin(starts)
         if run.enumerable:  # everything is searched in the end: one annealing, for a metric inside its cell
-            n_starts, n_hops, starts = min(n_starts, 1), 0, ()
-        run.anneal_all(starts, n_starts, steps)
+            n_starts, n_hops, starts, steps = min(n_starts, 1), 0, (), steps // 2
+        run.anneal_all(starts, n_starts, max(1, steps))
         run.hop(n_hops, max(1, steps // 2))
         run.finish()
     except _Ended as ended:
