@@ -27,7 +27,7 @@ extensions = [
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["_build", "auto_examples/*.ipynb", "auto_examples/*.py", "auto_examples/*.zip"]
 suppress_warnings = ["config.cache"]  # the gallery's settings hold functions, which cannot be cached
-templates_path: list[str] = []
+templates_path = ["_templates"]
 nitpicky = False
 
 html_theme = "furo"

@@ -109,7 +109,7 @@ def notes(data: dict[str, Any], own: dict[str, str]) -> dict[str, str]:
         "fill the frame. A ring marks a suspect.",
         "features": "The share of the mean squared distance that each feature carries; beside it, how the "
         f"metric couples them (blue: differences add up, orange: they cancel).{more}",
-        "distances": "Similar pairs should lie left of u and dissimilar ones right of l; others are violated.",
+        "distances": "Similar pairs should lie left of u, dissimilar ones right of l; the rest is violated.",
         "search": "The least share of violated constraints after each improvement; final is the metric shown "
         "here, the lower bound is proven for all metrics.",
         "support": "Among the metrics that satisfy what this one satisfies, these constraints alone "

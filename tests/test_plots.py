@@ -1,0 +1,124 @@
+"""Displays: from_estimator computes and draws, plot draws again, the axes are those given."""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+
+from lptml import LPTML, LPTML_Supervised
+from lptml._report import views
+from lptml.plots import (
+    EmbeddingDisplay,
+    FeatureWeightsDisplay,
+    PairDistancesDisplay,
+    SearchHistoryDisplay,
+    SuspicionDisplay,
+)
+
+mpl.use("agg")
+X, y = load_iris(return_X_y=True)
+
+
+@pytest.fixture(scope="module")
+def model() -> LPTML_Supervised:
+    return LPTML_Supervised(max_trials=3, validation=None, random_state=0).fit(X, y)
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    mpl.pyplot.close("all")
+
+
+def test_embedding_rings_the_suspects(model: LPTML_Supervised) -> None:
+    display = EmbeddingDisplay.from_estimator(model, X, y, suspects=[0, 77])
+    labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert labels == ["0", "1", "2", "suspect"]
+    assert display.points.shape == (150, 2)
+    rings = display.ax_.collections[-1].get_offsets()
+    np.testing.assert_allclose(rings, display.points[[0, 77]])
+
+
+def test_embedding_keeps_distances_in_the_plane(model: LPTML_Supervised) -> None:
+    after = EmbeddingDisplay.from_estimator(model, X, y).points
+    flat = views.plane(model.transform(X))
+    np.testing.assert_allclose(np.linalg.norm(after[3] - after[90]), np.linalg.norm(flat[3] - flat[90]))
+    before = EmbeddingDisplay.from_estimator(model, X, y, before=True).points
+    np.testing.assert_allclose(
+        np.linalg.norm(before, axis=1) <= np.linalg.norm(X - X.mean(0), axis=1) + 1e-9, True
+    )
+
+
+def test_plot_draws_on_the_given_axes(model: LPTML_Supervised) -> None:
+    figure, (one, other) = mpl.pyplot.subplots(1, 2)
+    display = FeatureWeightsDisplay.from_estimator(model, X, ax=one)
+    assert display.ax_ is one
+    assert display.plot(ax=other) is display
+    assert display.ax_ is other
+    assert display.figure_ is figure
+    assert len(one.patches) == len(other.patches) == 4
+
+
+def test_feature_weights_are_shares_of_the_squared_distance(model: LPTML_Supervised) -> None:
+    display = FeatureWeightsDisplay.from_estimator(model, X, feature_names=["a", "b", "c", "d"])
+    assert display.share.sum() == pytest.approx(1)
+    assert (np.diff(display.share) <= 0).all()
+    A = model.get_mahalanobis_matrix()
+    heaviest = "abcd"[int(np.argmax(np.diag(A) * X.var(axis=0)))]
+    assert display.names[0] == heaviest
+    np.testing.assert_allclose(np.diag(display.correlation), 1)
+    assert len(FeatureWeightsDisplay.from_estimator(model, X, limit=2).names) == 2
+
+
+def test_pair_distances_of_labels_and_of_pairs_agree(model: LPTML_Supervised) -> None:
+    of_labels = PairDistancesDisplay.from_estimator(model, X, y)
+    i, j = np.triu_indices(len(X), 1)
+    of_pairs = PairDistancesDisplay.from_estimator(
+        model, np.stack([X[i], X[j]], axis=1), np.where(y[i] == y[j], 1, -1)
+    )
+    np.testing.assert_allclose(of_labels.distances.similar, of_pairs.distances.similar)
+    np.testing.assert_allclose(of_labels.distances.dissimilar, of_pairs.distances.dissimilar)
+    violated = (of_pairs.distances.similar > model.bounds_[0] * (1 + 1e-7)).sum()
+    violated += (of_pairs.distances.dissimilar < model.bounds_[1] * (1 - 1e-7)).sum()
+    assert violated == model.n_violations_
+    edges, similar, dissimilar = of_pairs.distances.histogram()
+    assert similar.sum() == pytest.approx(1)
+    assert dissimilar.sum() == pytest.approx(1)
+    assert len(edges) == len(similar) + 1
+
+
+def test_history_ends_at_the_cost_of_the_metric(model: LPTML_Supervised) -> None:
+    history = SearchHistoryDisplay.from_estimator(model).history
+    assert (np.diff(history.rate) < 0).all()
+    assert (np.diff(history.trial) >= 0).all()
+    assert history.rate[-1] == pytest.approx(model.violation_rate_, abs=1e-3)
+    assert history.trial[-1] <= model.n_trials_ == 3
+
+
+def test_suspicion_is_drawn_sorted() -> None:
+    class Doubting:
+        components_ = np.eye(2)
+        suspicion_ = np.array([0.1, 0.9, 0.5])
+
+        def fit(self) -> None: ...
+
+    display = SuspicionDisplay.from_estimator(Doubting(), n_suspects=1)
+    np.testing.assert_array_equal(display.ax_.lines[0].get_ydata(), [0.9, 0.5, 0.1])
+
+
+def test_unfitted_estimators_are_refused() -> None:
+    with pytest.raises(NotFittedError):
+        EmbeddingDisplay.from_estimator(LPTML(), X, y)
+    with pytest.raises(NotFittedError):
+        SearchHistoryDisplay.from_estimator(LPTML())
+
+
+def test_one_feature_and_constant_features() -> None:
+    assert views.plane(X[:, :1]).shape == (150, 2)
+    flat = np.zeros((4, 2))
+    assert views.quantised(views.plane(flat)) == [5000] * 8
+    weights = views.feature_weights(np.eye(2), flat, ["a", "b"])
+    assert weights.share.tolist() == [0, 0]

@@ -1,0 +1,169 @@
+"""The report: what stands in the page, that it needs no network, and that hostile names stay text."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from lptml import LPTML, LPTML_Supervised
+from lptml._report import views
+from lptml.report import Page, labels_report, pairs_report
+
+X, codes = load_iris(return_X_y=True)
+y = np.array(["setosa", "versicolor", "virginica"])[codes]
+
+
+@pytest.fixture(scope="module")
+def model() -> LPTML_Supervised:
+    return LPTML_Supervised(max_trials=3, validation=None, random_state=0).fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def suspicion() -> np.ndarray:
+    return np.random.default_rng(0).random(150)
+
+
+def embedded(page: Page) -> dict:
+    text = re.search(r'<script id="data" type="application/json">(.*?)</script>', page.html(), re.S)
+    assert text is not None
+    return json.loads(text.group(1))
+
+
+def test_every_section_and_number(model: LPTML_Supervised, suspicion: np.ndarray) -> None:
+    page = labels_report(model, X, y, suspicion=suspicion, n_suspects=7, title="Iris", repeats=1)
+    html = page.html()
+    for section in ("map", "suspects", "accuracy", "features", "distances", "search", "support", "details"):
+        assert f'id="{section}"' in html
+    data = embedded(page)
+    assert data["points"]["n"] == 150
+    assert len(data["points"]["before"]) == len(data["points"]["after"]) == 300
+    assert sum(data["table"]["suspect"]) == 7
+    assert sorted(data["points"]["suspects"]) == sorted(np.argsort(-suspicion)[:7].tolist())
+    rows = data["accuracy"]["rows"]
+    assert [row["name"] for row in rows] == ["Euclidean", "standardised", "learned metric"]
+    assert data["distances"]["u"] == pytest.approx(model.bounds_[0])
+    assert data["history"]["final"] == pytest.approx(model.violation_rate_)
+    assert data["history"]["trivial"] == pytest.approx(model.trivial_rate_)
+    assert len(data["support"]["rows"]) == min(len(model.support_), 200)
+    assert "7 of 150 labels look wrong." in page.summary
+    assert f"{model.violation_rate_:.1%}" in html
+
+
+def test_no_address_outside_the_page(model: LPTML_Supervised, suspicion: np.ndarray) -> None:
+    html = labels_report(model, X, y, suspicion=suspicion, n_suspects=3, repeats=0).html()
+    assert not re.search(r"""(src|href)\s*=\s*["'](?!#|data:)""", html)
+    assert re.findall(r"https?://[^\s\"']+", html) == ["http://www.w3.org/2000/svg"]  # a name, never fetched
+    assert "@import" not in html
+    assert "url(" not in html
+
+
+def test_hostile_names_stay_text(model: LPTML_Supervised, suspicion: np.ndarray) -> None:
+    evil = '</script><script>alert(1)</script><img src=x onerror="alert(2)">'
+    names = [evil + str(i) for i in range(150)]
+    labels = np.where(codes == 0, evil, y)
+    page = labels_report(
+        model,
+        X,
+        labels,
+        suspicion=suspicion,
+        n_suspects=3,
+        names=names,
+        feature_names=[evil] * 4,
+        title=evil,
+        repeats=0,
+    )
+    html = page.html()
+    assert evil not in html
+    assert "<img" not in html
+    assert html.count("<script") == 2
+    assert embedded(page)["points"]["names"][0] == names[0]
+
+
+def test_pairs(suspicion: np.ndarray) -> None:
+    rng = np.random.default_rng(1)
+    index = rng.permuted(np.tile(np.arange(150), (120, 1)), axis=1)[:, :2]
+    verdicts = np.where(codes[index[:, 0]] == codes[index[:, 1]], 1, -1)
+    model = LPTML(max_trials=3, random_state=0).fit(X[index], verdicts)
+    page = pairs_report(model, X, index, verdicts, suspicion=suspicion[:120], n_suspects=5, repeats=1)
+    data = embedded(page)
+    assert data["table"]["noun"] == "pairs"
+    assert data["table"]["n"] == 120
+    assert {"similar", "dissimilar"} == set(data["table"]["columns"][2]["values"])
+    learned = next(row for row in data["accuracy"]["rows"] if row["ours"])
+    assert 0.5 < learned["mean"] <= 1
+    assert "ROC AUC" in page.summary
+    with pytest.raises(ValueError, match="same number of rows"):
+        pairs_report(model, X, index, verdicts[:5], suspicion=suspicion[:5], n_suspects=1)
+
+
+def test_any_estimator_with_components(suspicion: np.ndarray) -> None:
+    from sklearn.base import BaseEstimator
+
+    class Plain(BaseEstimator):
+        components_ = np.eye(4)
+
+    page = labels_report(Plain(), X, y, suspicion=suspicion, n_suspects=0, repeats=0)
+    data = embedded(page)
+    assert data["history"] is None
+    assert data["support"] is None
+    assert 'id="search"' not in page.html()
+    assert "None of the 150 labels looks wrong." in page.summary
+
+
+def test_mismatched_input_is_refused(model: LPTML_Supervised, suspicion: np.ndarray) -> None:
+    with pytest.raises(ValueError, match="y has 10 entries where X has 150 rows"):
+        labels_report(model, X, y[:10], suspicion=suspicion, n_suspects=0)
+    with pytest.raises(ValueError, match="suspicion has 3 entries"):
+        labels_report(model, X, y, suspicion=suspicion[:3], n_suspects=0)
+    with pytest.raises(ValueError, match="names has 1 entries"):
+        labels_report(model, X, y, suspicion=suspicion, n_suspects=0, names=["a"])
+
+
+def test_twenty_thousand_points_stay_small(tmp_path: Path) -> None:
+    from sklearn.base import BaseEstimator
+
+    class Plain(BaseEstimator):
+        components_ = np.eye(10)
+
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 8, 20_000)
+    points = rng.normal(size=(20_000, 10)) + labels[:, None]
+    names = [f"sample number {i}" for i in range(20_000)]
+    page = labels_report(
+        Plain(), points, labels, suspicion=rng.random(20_000), n_suspects=900, names=names, repeats=0
+    )
+    assert page.save(tmp_path / "big.html").stat().st_size < 15e6
+
+
+def test_accuracy_is_measured_on_unseen_rows() -> None:
+    from sklearn.base import BaseEstimator, TransformerMixin
+
+    class Memory(TransformerMixin, BaseEstimator):
+        """Maps the rows that it was fitted on to their labels, and all others to one place."""
+
+        def fit(self, X: np.ndarray, y: np.ndarray) -> Memory:
+            self.seen = {tuple(row): label for row, label in zip(X, y)}
+            self.components_ = np.eye(X.shape[1])
+            return self
+
+        def transform(self, X: np.ndarray) -> np.ndarray:
+            return np.array([[float(self.seen.get(tuple(row), -1))] for row in X])
+
+    rng = np.random.default_rng(0)
+    points, labels = rng.normal(size=(60, 3)), rng.integers(0, 2, 60)
+    rows, splits = views.neighbour_accuracy(Memory(), points, labels, repeats=3)
+    assert splits == 6
+    assert rows[-1].mean < 0.75  # learning by heart earns nothing
+
+
+def test_likely_labels_listen_to_trusted_neighbours() -> None:
+    Z = np.arange(9.0)[:, None]
+    labels = np.array([0, 0, 0, 1, 1, 1, 1, 1, 1])
+    doubt = np.where(np.arange(9) < 3, 0.99, 0.0)
+    assert views.likely_labels(Z, labels, doubt, k=4)[2] == 1
+    assert views.likely_labels(Z, labels, np.zeros(9), k=2)[1] == 0
