@@ -1,0 +1,49 @@
+"""What a newcomer meets first: the package, its names, the README's example and the demonstration."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import lptml
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.mark.parametrize("name", lptml.__all__)
+def test_every_public_name_is_there_and_documented(name):
+    thing = getattr(lptml, name)
+    assert name == "__version__" or thing.__doc__
+
+
+def test_a_name_that_does_not_exist_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="LPTMLL"):
+        _ = lptml.LPTMLL
+
+
+@pytest.mark.parametrize("statement", ["import lptml", "from lptml import LPTML, LPTML_Supervised, ITML"])
+def test_importing_does_not_load_the_compiler(statement):
+    code = f"{statement}; import sys; print(sorted({{'numba', 'matplotlib', 'pandas', 'dask'}} & set(sys.modules)))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert loaded.strip() == "[]"
+
+
+def test_the_example_of_the_readme_runs(capsys):
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    assert len(example.splitlines()) <= 11
+    exec(compile(example, "README.md", "exec"), {})
+    accuracy = float(capsys.readouterr().out.split()[0])
+    assert accuracy > 0.9
+
+
+def test_the_demonstration_finds_the_poison(tmp_path, capsys):
+    from lptml.demo import main
+
+    main(str(tmp_path))
+    out = capsys.readouterr().out
+    euclidean, learned = (float(number) for number in re.findall(r"(?:Euclidean|learned) +([\d.]+)", out))
+    assert learned > 0.99 > euclidean
+    assert out.count("planted\n") == 5
+    assert (tmp_path / "poisoned.png").stat().st_size > 10_000
