@@ -190,6 +190,7 @@ def solve(
     C0: Floats,
     c: float,
     K: float,
+    one: float,
     tol: float,
     max_iter: int,
 ) -> tuple[int, int, Floats, Floats, Floats, float]:
@@ -234,7 +235,7 @@ def solve(
             comp += z[i] * y[i]
             dual -= h[i] * y[i]
             rt -= y[i]
-        worst_d = abs(rt)
+        worst_d = 0.0
         for i in range(d):
             for j in range(d):
                 Rd[i, j] += C0[i, j] - Z[i, j]
@@ -249,8 +250,8 @@ def solve(
         comp += max(0.0, xz - c * d)
         mu = comp / (n + d + 1)
         # Where the elastic variable is in the basis, the multipliers are of the size of its cost.
-        worst = max(worst_p, worst_d / (1.0 + (K if tau < t * K else 0.0)))
-        worst = max(worst, gap / (1.0 + abs(primal) + abs(dual)))
+        worst = max(worst_p, max(abs(rt) / K, worst_d / (1.0 + (K if tau < t * K else 0.0))))
+        worst = max(worst, gap / (one + abs(primal) + abs(dual)))
         if worst < best:
             best, best_t = worst, t
             combine(1.0, X, 0.0, X, best_X)
@@ -356,60 +357,99 @@ def solve(
 
 @njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
 def scale_problem(
-    V: Floats, W: Floats, sign: Floats, bound: Floats, R: Floats, rho: float, C0: Floats
-) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats, float, float]:
-    """The problem in units that suit one start and one elastic cost: returns (U, s, h, R, C0, scale, size,
-    unit).
+    V: Floats,
+    W: Floats,
+    sign: Floats,
+    bound: Floats,
+    R: Floats,
+    rho: float,
+    C0: Floats,
+    lower: float,
+    cost: float,
+) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats, float, float, float]:
+    """The problem in coordinates that suit one start and one elastic cost.
 
-    Every bound becomes 1, every feature gets the same root mean square, the identity gets values near 1 and
-    the objective trace d. Undo: A_ij = X_ij / (scale_i scale_j), multipliers times size / bound (unit for R).
+    Bounds become 1, features get the same root mean square, and then the space is whitened: the average
+    matrix of the upper bounds, plus ``lower`` times that of the lower bounds, plus ``cost`` times C0, becomes
+    the identity. Upper bounds limit A in just these directions, so a feasible X is neither huge nor tiny, however
+    correlated the features are.
+
+    Returns (U, s, h, R, C0, T, one, size, unit). Undo: A = T'XT, multipliers times size / bound (unit for R);
+    ``one`` is what the number 1 is worth in units of the normalised objective.
     """
     m, d = V.shape
     k = m + W.shape[0]
     n = m + R.shape[0]
     U = np.empty((k, d))
+    B = np.empty((k, d))
+    Bt = np.empty((d, k))
+    scale = np.empty(d)
+    uppers = 0
+    for i in range(m):
+        if sign[i] > 0.0:
+            uppers += 1
     for i in range(k):
         root = np.sqrt(bound[i % m])
         for p in range(d):
-            U[i, p] = (V[i, p] if i < m else W[i - m, p]) / root
-    scale = np.empty(d)
+            B[i, p] = (V[i, p] if i < m else W[i - m, p]) / root
     for p in range(d):
         largest = 0.0
         for i in range(k):
-            largest = max(largest, abs(U[i, p]))
+            largest = max(largest, abs(B[i, p]))
         scale[p] = 1.0
         if largest > 0.0:
             total = 0.0
             for i in range(k):
-                ratio = U[i, p] / largest
+                ratio = B[i, p] / largest
                 total += ratio * ratio
             scale[p] = largest * np.sqrt(d * total / k)
         for i in range(k):
-            U[i, p] /= scale[p]
-    Cs = np.empty((d, d))
+            B[i, p] /= scale[p]
+            weight = 1.0 / uppers if sign[i % m] > 0.0 else lower / (m - uppers)
+            Bt[p, i] = weight * B[i, p]
+    mats = np.empty((6, d, d))
+    P, Li, Lit, work, C, Cs = mats[0], mats[1], mats[2], mats[3], mats[4], mats[5]
     size = 0.0
     for i in range(d):
         for j in range(d):
-            Cs[i, j] = C0[i, j] / (scale[i] * scale[j])
-        size += Cs[i, i] / d
-    s = np.empty(m)
-    h = np.empty(n)
-    for i in range(m):
-        s[i] = sign[i]
-        h[i] = s[i]
-    Rs = np.empty(R.shape)
-    unit = 1.0
-    norm = 0.0
+            C[i, j] = C0[i, j] / (scale[i] * scale[j])
+        size += C[i, i] / d
+    product(Bt, B, P)
+    mean = 0.0
+    for i in range(d):
+        mean += P[i, i] / d
+    mean = max(mean, 1e-300)
     for i in range(d):
         for j in range(d):
-            Cs[i, j] /= size
-            if n > m:
-                Rs[0, i, j] = R[0, i, j] / (scale[i] * scale[j])
-                norm = max(norm, abs(Rs[0, i, j]))
+            P[i, j] = d * (P[i, j] + cost * mean * C[i, j] / size)
+        P[i, i] += 1e-12 * d * mean
+    cholesky(P)
+    triangular_inverse(P, Li)
+    transpose(Li, Lit)
+    product(B, Lit, U)
+    sandwich(Li, C, Lit, work, Cs)
+    whitened = 0.0
+    for i in range(d):
+        whitened += Cs[i, i] / d
+    combine(1.0 / whitened, Cs, 0.0, Cs, Cs)
+    h = np.empty(n)
+    for i in range(m):
+        h[i] = sign[i]
+    Rs = np.empty(R.shape)
+    unit = 1.0
     if n > m:
-        unit = abs(rho) if rho != 0.0 else norm
-        h[m] = rho / unit
         for i in range(d):
             for j in range(d):
-                Rs[0, i, j] /= unit
-    return U, s, h, Rs, Cs, scale, size, unit
+                C[i, j] = R[0, i, j] / (scale[i] * scale[j])
+        sandwich(Li, C, Lit, work, Rs[0])
+        unit = abs(rho)
+        if rho == 0.0:
+            for i in range(d):
+                for j in range(d):
+                    unit = max(unit, abs(Rs[0, i, j]))
+        combine(1.0 / unit, Rs[0], 0.0, Rs[0], Rs[0])
+        h[m] = rho / unit
+    for i in range(d):
+        for j in range(d):
+            Li[i, j] /= scale[j]
+    return U, sign, h, Rs, Cs, Li, size / whitened, whitened, unit

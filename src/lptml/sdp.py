@@ -37,9 +37,25 @@ from lptml.constraints import ConstraintSet, Floats, Ints
 #: inside the tolerance at which a constraint counts as violated.
 ACCEPT = 1e-7
 
-#: Costs of the elastic variable, in units of the normalised objective. The first suits nearly everything;
-#: multipliers beyond it (constraints that barely have a solution) need the larger ones.
-ELASTIC_COSTS = (1e6, 1e9, 1e12)
+@dataclass(frozen=True)
+class Attempt:
+    """Settings of one run of the kernel: weights of the lower bounds and of the objective in the coordinates it
+    works in, and the cost of the elastic variable in units of the normalised objective."""
+
+    lower: float
+    cost: float
+    elastic: float
+
+
+#: The first attempt suits nearly everything. Constraints that barely have a solution need multipliers beyond
+#: its elastic cost, or coordinates in which the objective counts for less.
+ATTEMPTS = (
+    Attempt(lower=1e-2, cost=1e-1, elastic=1e6),
+    Attempt(lower=1e-2, cost=1e-4, elastic=1e6),
+    Attempt(lower=1e-2, cost=1e-8, elastic=1e6),
+    Attempt(lower=1e-2, cost=1e-4, elastic=1e9),
+    Attempt(lower=1.0, cost=1e-1, elastic=1e9),
+)
 
 _MAX_ITERATIONS = 80  # the kernel needs 8 to 30
 
@@ -192,10 +208,8 @@ def solve_basis(
            [0., 0.]])
     """
     C0 = check_matrix(objective, constraints.d, "objective")
-    try:
-        np.linalg.cholesky(C0)
-    except np.linalg.LinAlgError:
-        raise ValueError("objective must be positive definite, or the minimum may not exist") from None
+    if not _positive_definite(C0):
+        raise ValueError("objective must be positive definite, or the minimum may not exist")
     if not (np.isfinite(log_det) and log_det >= 0):
         raise ValueError(f"log_det must be a number >= 0, got {log_det!r}")
     if (regularizer is None) != (rho is None):
@@ -223,6 +237,19 @@ def check_matrix(matrix: Floats, d: int, name: str) -> Floats:
     return (matrix + matrix.T) / 2
 
 
+def _positive_definite(matrix: Floats) -> bool:
+    """Whether Cholesky's method says so, after scaling the diagonal to ones."""
+    diagonal = np.diag(matrix)
+    if not (diagonal > 0).all():
+        return False
+    root = np.sqrt(diagonal)
+    try:
+        np.linalg.cholesky(matrix / root[:, None] / root)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
 def solve_problem(problem: Problem, solver: str = "numba", tol: float = 1e-9) -> Solution:
     """Solve an instance whose arrays are known to be valid; the entry for inner loops."""
     if problem.m + len(problem.R) == 0:
@@ -230,8 +257,8 @@ def solve_problem(problem: Problem, solver: str = "numba", tol: float = 1e-9) ->
     solution = None
     if solver == "numba":
         announce(kernel.solve)
-        for cost in ELASTIC_COSTS:
-            solution = _solve_kernel(problem, cost, tol)
+        for attempt in ATTEMPTS:
+            solution = _solve_kernel(problem, attempt, tol)
             if solution.status is not Status.FAILED:
                 return solution
     if importlib.util.find_spec("clarabel") is not None:
@@ -243,12 +270,17 @@ def solve_problem(problem: Problem, solver: str = "numba", tol: float = 1e-9) ->
     return solution
 
 
-def _solve_kernel(problem: Problem, cost: float, tol: float) -> Solution:
+def _solve_kernel(problem: Problem, attempt: Attempt, tol: float) -> Solution:
     """One run of the kernel and the check of what it says."""
     p = problem
-    U, s, h, R, C0, scale, size, unit = kernel.scale_problem(p.V, p.W, p.sign, p.bound, p.R, p.rho, p.C0)
-    _, iterations, X, y, z, t = kernel.solve(U, p.m, s, h, R, C0, p.c / size, cost, tol, _MAX_ITERATIONS)
-    A = X / scale[:, None] / scale
+    U, s, h, R, C0, T, one, size, unit = kernel.scale_problem(
+        p.V, p.W, p.sign, p.bound, p.R, p.rho, p.C0, attempt.lower, attempt.cost
+    )
+    _, iterations, X, y, z, t = kernel.solve(
+        U, p.m, s, h, R, C0, p.c / size, attempt.elastic, one, tol, _MAX_ITERATIONS
+    )
+    A = T.T @ X @ T
+    A = (A + A.T) / 2
     units = np.append(p.bound, unit) if len(p.R) else p.bound
     # Strict complementarity: of a multiplier and its slack, one is of the order of the tolerance.
     for weights in (y * (y > z), y):
