@@ -1,0 +1,310 @@
+"""The report in Chromium: it loads silently, sorts, filters, hovers and downloads, wide and narrow.
+
+Needs Debian's chromium on PATH and Playwright's Python package (``make test-browser``).  Screenshots are left
+in the folder named by LPTML_SCREENSHOTS, or in pytest's temporary folder.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.datasets import load_wine
+
+pytestmark = pytest.mark.browser
+sync_api = pytest.importorskip("playwright.sync_api", reason="needs Playwright: make test-browser")
+CHROMIUM = shutil.which("chromium")
+if CHROMIUM is None:
+    pytest.skip("needs Chromium on PATH (Debian: apt-get install chromium)", allow_module_level=True)
+
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+DESKTOP, PHONE = (1280, 900), (390, 844)
+Open = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def open_page(browser: Any) -> Iterator[Open]:
+    """Open a file; whatever the page complains about, or asks a network for, fails the test."""
+    complaints: list[str] = []
+    contexts = []
+
+    def open_file(
+        path: Path, size: tuple[int, int] = DESKTOP, scheme: str = "light", touch: bool = False
+    ) -> Any:
+        context = browser.new_context(
+            viewport={"width": size[0], "height": size[1]}, color_scheme=scheme, has_touch=touch
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(f"console {message.type}: {message.text}"))
+        page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
+        page.on(
+            "request",
+            lambda request: (
+                None
+                if request.url.startswith(("file:", "data:", "blob:"))
+                else complaints.append(f"request {request.url}")
+            ),
+        )
+        page.goto(path.as_uri())
+        page.wait_for_selector("html[data-ready]")
+        return page
+
+    yield open_file
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+@pytest.fixture(scope="module")
+def wine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from lptml import LPTML_Supervised
+    from lptml.report import labels_report
+
+    data = load_wine()
+    labels = np.array([str(data.target_names[t]) for t in data.target])
+    model = LPTML_Supervised(max_trials=5, validation=None, random_state=0).fit(data.data, labels)
+    suspicion = np.round(np.random.default_rng(0).beta(0.4, 4, len(labels)), 4)
+    page = labels_report(
+        model,
+        data.data,
+        labels,
+        suspicion=suspicion,
+        n_suspects=40,
+        names=[f"bottle, {i}" for i in range(len(labels))],
+        feature_names=data.feature_names,
+        title="wine.csv",
+        repeats=1,
+    )
+    return page.save(tmp_path_factory.mktemp("report") / "wine.html")
+
+
+def shot(page: Any, name: str, tmp_path: Path) -> Path:
+    folder = Path(os.environ.get("LPTML_SCREENSHOTS", tmp_path))
+    folder.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=folder / f"{name}.png", full_page=True)
+    return folder / f"{name}.png"
+
+
+def column(page: Any, number: int) -> list[str]:
+    cells = page.locator(f"#table tbody tr td:nth-child({number})")
+    return [text.strip() for text in cells.all_inner_texts()]
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "scheme"),
+    [
+        ("desktop", DESKTOP, "light"),
+        ("dark", DESKTOP, "dark"),
+        ("phone", PHONE, "light"),
+        ("phone-dark", PHONE, "dark"),
+    ],
+)
+def test_loads_at_every_width(
+    open_page: Open, wine: Path, tmp_path: Path, name: str, size: tuple[int, int], scheme: str
+) -> None:
+    page = open_page(wine, size, scheme)
+    assert page.title() == "wine.csv · lptml report"
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]  # nothing sticks out sideways
+    assert page.evaluate("document.documentElement.dataset.theme") == scheme
+    for chart in ("accuracy", "weights", "correlation", "distances", "search"):
+        assert page.locator(f"#{chart}-chart svg").count() == 1, chart
+    for canvas in ("before", "after"):
+        painted = page.evaluate(
+            "id => { const c = document.getElementById(id);"
+            " return c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(v => v > 0); }",
+            canvas,
+        )
+        assert painted, canvas
+    assert shot(page, f"report-{name}", tmp_path).stat().st_size > 10_000
+
+
+def test_text_never_overlaps_on_a_phone(open_page: Open, wine: Path) -> None:
+    page = open_page(wine, PHONE)
+    small = page.evaluate(
+        "[...document.querySelectorAll('button, select, input[type=search]')].filter(e => e.offsetParent)"
+        ".filter(e => e.getBoundingClientRect().height < 28).map(e => e.id || e.textContent)"
+    )
+    assert small == []  # every control is large enough for a finger
+
+
+def test_sorting(open_page: Open, wine: Path) -> None:
+    page = open_page(wine)
+    suspicion = [float(text) for text in column(page, 3)]
+    assert suspicion == sorted(suspicion, reverse=True)
+    page.click("#table th button:has-text('Suspicion')")
+    suspicion = [float(text) for text in column(page, 3)]
+    assert suspicion == sorted(suspicion)
+    page.click("#table th button:has-text('Row')")
+    numbers = [int(text.split()[-1]) for text in column(page, 1)]
+    assert numbers == sorted(numbers)  # bottle 9 stands before bottle 10
+    assert page.locator("#table th[aria-sort=ascending]").inner_text().startswith("Row")
+
+
+def test_filtering_and_paging(open_page: Open, wine: Path) -> None:
+    page = open_page(wine)
+    assert page.inner_text("#count") == "40 of 178 rows, page 1 of 2"
+    page.click("#next")
+    assert len(column(page, 1)) == 15
+    page.uncheck("#only")
+    assert page.inner_text("#count") == "178 of 178 rows, page 1 of 8"
+    page.select_option("#by-label", "class_1")
+    assert set(column(page, 2)) == {"class_1"}
+    assert page.inner_text("#count").startswith("71 of 178")
+    page.fill("#filter", "bottle, 10")
+    page.wait_for_function("document.querySelectorAll('#table tbody tr').length < 25")
+    assert all("bottle, 10" in name for name in column(page, 1))
+    page.fill("#filter", "nothing like this")
+    page.wait_for_selector("text=No row matches.")
+    page.fill("#filter", "")
+    page.select_option("#by-label", "")
+    page.evaluate("document.getElementById('least').value = 0.5")
+    page.dispatch_event("#least", "input")
+    assert all(float(text) >= 0.5 for text in column(page, 3))
+
+
+def test_download_holds_what_is_shown(open_page: Open, wine: Path, tmp_path: Path) -> None:
+    page = open_page(wine)
+    page.select_option("#by-label", "class_2")
+    with page.expect_download() as caught:
+        page.click("#download")
+    target = tmp_path / caught.value.suggested_filename
+    caught.value.save_as(target)
+    assert target.name == "suspects.csv"
+    with target.open(newline="") as stream:
+        rows = list(csv.reader(stream))
+    assert rows[0] == ["Row", "Label", "Suspicion", "Looks like"]
+    assert len(rows) - 1 == int(page.inner_text("#count").split()[0])
+    assert {row[1] for row in rows[1:]} == {"class_2"}
+    assert all(row[0].startswith("bottle, ") for row in rows[1:])  # the comma was quoted
+
+
+def test_hover_names_the_row_in_both_pictures(open_page: Open, wine: Path) -> None:
+    page = open_page(wine)
+    canvas = page.locator("#after")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    spots = [(x, y) for y in np.linspace(0.1, 0.9, 30) for x in np.linspace(0.1, 0.9, 30)]
+    for x, y in spots:
+        page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
+        if page.locator("#tip").is_visible():
+            break
+    text = page.inner_text("#tip")
+    assert text.startswith("row bottle, ")
+    assert "label class_" in text
+    assert "suspicion 0." in text
+    page.mouse.move(5, 5)
+    assert not page.locator("#tip").is_visible()
+
+
+def test_tap_names_the_row_on_a_phone(open_page: Open, wine: Path) -> None:
+    page = open_page(wine, PHONE, touch=True)
+    page.locator("#after").scroll_into_view_if_needed()
+    box = page.locator("#after").bounding_box()
+    for x, y in [(x, y) for y in np.linspace(0.2, 0.8, 12) for x in np.linspace(0.2, 0.8, 12)]:
+        page.touchscreen.tap(box["x"] + x * box["width"], box["y"] + y * box["height"])
+        if page.locator("#tip").is_visible():
+            break
+    assert page.inner_text("#tip").startswith("row bottle, ")
+
+
+def test_legend_zoom_theme_and_axis(open_page: Open, wine: Path) -> None:
+    page = open_page(wine)
+    picture = "document.getElementById('after').toDataURL()"
+    whole = page.evaluate(picture)
+    page.click("#legend button:has-text('class_0')")
+    hidden = page.evaluate(picture)
+    assert hidden != whole
+    assert page.get_attribute("#legend button:has-text('class_0')", "aria-pressed") == "false"
+    page.click("#legend button:has-text('class_0')")
+    assert page.evaluate(picture) == whole
+    page.click("button[data-zoom='1.5']")
+    assert page.evaluate(picture) != whole
+    page.click("button[data-zoom='0']")
+    assert page.evaluate(picture) == whole
+    page.click("#theme")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.click("button[data-axis='seconds']")
+    assert "seconds" in page.inner_text("#search-chart")
+
+
+def test_a_row_of_the_table_lights_its_point(open_page: Open, wine: Path) -> None:
+    page = open_page(wine)
+    picture = "document.getElementById('before').toDataURL()"
+    before = page.evaluate(picture)
+    page.locator("#table tbody tr").first.click()
+    assert page.locator("#table tbody tr.pick").count() == 1
+    assert page.evaluate(picture) != before
+
+
+def test_pairs_report(open_page: Open, tmp_path: Path) -> None:
+    from lptml.report import pairs_report
+
+    class Plain(BaseEstimator):
+        components_ = np.eye(3)
+
+    rng = np.random.default_rng(0)
+    index = np.stack([np.arange(60), (np.arange(60) + 7) % 60], axis=1)
+    page = pairs_report(
+        Plain(),
+        rng.normal(size=(60, 3)),
+        index,
+        np.where(rng.random(60) < 0.5, 1, -1),
+        suspicion=rng.random(60),
+        n_suspects=5,
+        repeats=0,
+    )
+    shown = open_page(page.save(tmp_path / "pairs.html"))
+    assert shown.inner_text("#count") == "5 of 60 pairs, page 1 of 1"
+    assert {"similar", "dissimilar"} >= set(column(shown, 3))
+
+
+def test_twenty_thousand_points_within_three_seconds(open_page: Open, tmp_path: Path) -> None:
+    from lptml.report import labels_report
+
+    class Plain(BaseEstimator):
+        components_ = np.eye(10)
+
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 8, 20_000)
+    points = rng.normal(size=(20_000, 10)) * 2 + labels[:, None]
+    names = [f"sample-{i}" for i in range(20_000)]
+    report = labels_report(
+        Plain(), points, labels, suspicion=rng.random(20_000), n_suspects=800, names=names, repeats=0
+    )
+    path = report.save(tmp_path / "big.html")
+    assert path.stat().st_size < 15e6
+    start = time.perf_counter()
+    page = open_page(path)
+    page.uncheck("#only")
+    page.fill("#filter", "sample-19999")
+    page.wait_for_function("document.querySelectorAll('#table tbody tr').length === 1")
+    seconds = time.perf_counter() - start
+    ready = float(page.evaluate("document.documentElement.dataset.ready")) / 1000
+    print(f"{path.stat().st_size / 1e6:.1f} MB, ready after {ready:.2f} s, filtered after {seconds:.2f} s")
+    assert ready < 3
+    shot(page, "report-20000", tmp_path)
