@@ -229,7 +229,10 @@ class _Rows:
 
     def __init__(self, rows: ConstraintSet) -> None:
         self.rows = rows
-        self.sign = rows.sign.astype(np.float64)
+        # Copies, because Numba compiles a kernel anew for read-only arrays.
+        self.sign, self.bound, self.weight = (
+            np.array(part, dtype=np.float64) for part in (rows.sign, rows.bound, rows.weight)
+        )
         self.pull = np.empty(rows.n)
         self.push = np.empty(0 if rows.W is None else rows.n)
 
@@ -239,9 +242,7 @@ class _Rows:
         Z = None if W is None else W @ G.T
         near = np.empty(0) if Z is None else np.einsum("ij,ij->i", Z, Z)
         square = np.einsum("ij,ij->i", Y, Y)
-        smooth_rows(
-            near, square, self.sign, self.rows.bound, self.rows.weight, temperature, self.pull, self.push
-        )
+        smooth_rows(near, square, self.sign, self.bound, self.weight, temperature, self.pull, self.push)
         Y *= self.pull[:, None]
         gradient = Y.T @ V
         if Z is not None and W is not None:
@@ -261,13 +262,15 @@ class _PointBatches:
         m = min(batch, N)
         self.work = 2.0 * m * (m + pairs.d)
         self.share = m * (m - 1) / (N * (N - 1))
-        self._weight = np.ones(N) if pairs.point_weight is None else pairs.point_weight
+        # Copies, because Numba compiles a kernel anew for read-only arrays.
+        self._y = np.array(pairs.y)
+        self._weight = np.ones(N) if pairs.point_weight is None else np.array(pairs.point_weight)
         self._kind_weight = np.array([pairs.similar_weight, pairs.dissimilar_weight])
         self._edge = np.array(pairs.bounds)
         self._order: Ints = np.empty(0, dtype=np.int64)
 
     def gradient(self, G: Floats, temperature: float) -> Floats:
-        X, y, weight = self._pairs.X, self._pairs.y, self._weight
+        X, y, weight = self._pairs.X, self._y, self._weight
         if len(X) > self._batch:
             index = self._next()
             X, y, weight = X[index], y[index], weight[index]

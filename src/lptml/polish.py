@@ -28,6 +28,7 @@ from lptml.scaling import feature_scale, scale_metric, unscale_metric
 
 #: Flips that ``enumerate_metrics`` may sort: about 0.1 s.
 ENUMERABLE = 6_000_000
+_SORTED = 20_000_000  # flips that ``polish`` may sort: a second or two
 
 
 class _Lines:
@@ -39,7 +40,7 @@ class _Lines:
         self.W = None if constraints.W is None else constraints.W / self.scale
         self.sign = constraints.sign.astype(np.float64)
         self.limit = constraints.bound * (1.0 + TOLERANCE * self.sign)
-        self.weight = constraints.weight
+        self.weight = np.array(constraints.weight)
         self.straight = np.zeros(constraints.n)
         self.move_to(scale_metric(A, self.scale))
 
@@ -135,7 +136,8 @@ def polish(
     A : array of shape (d, d)
         Positive semidefinite.
     rounds : int
-        Each round tries about 4 d lines; the search ends after two rounds in a row without gain.
+        Each round tries about 4 d lines; the search ends after two rounds in a row without gain, and
+        earlier when there are very many constraints.
     toward : arrays of shape (d, d)
         Other metrics, towards which and away from which to look.
     keep_rank : bool
@@ -156,7 +158,7 @@ def polish(
     lines = _Lines(constraints, A)
     given = lines.cost
     idle = 0
-    for _ in range(rounds):
+    for _ in range(min(rounds, 1 + _SORTED // (4 * constraints.d * max(1, constraints.n)))):
         before = lines.cost
         _round(lines, toward, keep_rank, rng)
         idle = 0 if lines.cost < before else idle + 1
@@ -223,7 +225,7 @@ def _best_line(constraints: ConstraintSet, cap: float) -> Floats | None:
         np.ascontiguousarray(C / size[:, None]),
         constraints.sign.astype(np.float64),
         constraints.bound / size,
-        constraints.weight,
+        np.array(constraints.weight),
         TOLERANCE,
         cap,
     )
@@ -242,6 +244,7 @@ def _best_of_rank_one(constraints: ConstraintSet, cap: float) -> Floats | None:
     V, d = constraints.V, constraints.d
     sign = constraints.sign.astype(np.float64)
     limit = constraints.bound * (1.0 + TOLERANCE * sign)
+    weight = np.array(constraints.weight)
     edge = np.sqrt(constraints.bound)
     tight = np.array(list(combinations(range(constraints.n), d - 1)))  # (m, d - 1)
     singular, Q = np.linalg.svd(V[tight])[1:]  # (m, d - 1), (m, d, d)
@@ -257,9 +260,7 @@ def _best_of_rank_one(constraints: ConstraintSet, cap: float) -> Floats | None:
         G = np.einsum("mij,mj->mi", inverse, edge[tight] * np.array([1.0, *signs]))  # (m, d)
         Y = G @ V.T
         for g, h, y, x in zip(G, H, Y, X):
-            cost, left, right = sweep(
-                y * y, 2.0 * x * y, x * x, sign, limit, constraints.weight, -1e200, 1e200, cap
-            )
+            cost, left, right = sweep(y * y, 2.0 * x * y, x * x, sign, limit, weight, -1e200, 1e200, cap)
             if cost < cap:
                 g = g + inside(left, right) * h
                 cap, best = cost, np.outer(g, g)
