@@ -1,4 +1,4 @@
-"""Best multiples against brute force, branch and bound against sorting, the sequential test against its promise."""
+"""Best multiples against brute force, branch and bound against sorting, the test against its promise."""
 
 from __future__ import annotations
 

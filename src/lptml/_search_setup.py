@@ -26,6 +26,14 @@ APPROXIMATE_FROM = 1 << 14
 HEAD_ROWS = 1 << 10
 
 
+_CHOICES = {
+    "objective": ("trace", "random", "prior"),
+    "strategy": ("multi", "pivot", "mtf", "plain"),
+    "solver": ("numba", "clarabel"),
+    "approximate_counting": ("auto", True, False),
+}
+
+
 @dataclass(frozen=True)
 class Setup:
     """The options of a search that shape its trials; see ``search.search``."""
@@ -68,12 +76,10 @@ def check_arguments(
     if trials_per_level is not None:
         _check_whole("trials_per_level", trials_per_level, 1)
     _check_whole("n_candidates", setup.n_candidates, 1)
-    if setup.objective not in ("trace", "random", "prior"):
-        raise ValueError(f"objective must be 'trace', 'random' or 'prior', got {setup.objective!r}")
-    if setup.approximate_counting not in (True, False, "auto"):
-        raise ValueError(
-            f"approximate_counting must be 'auto', True or False, got {setup.approximate_counting!r}"
-        )
+    for name, choices in _CHOICES.items():
+        if getattr(setup, name) not in choices:
+            listed = ", ".join(map(repr, choices))
+            raise ValueError(f"{name} must be one of {listed}; got {getattr(setup, name)!r}")
     for name, value in (("time_limit", time_limit), ("target_cost", target_cost), ("eta", setup.eta)):
         if value is not None and not 0 <= value < np.inf:
             raise ValueError(f"{name} must be a number that is not negative, got {value!r}")

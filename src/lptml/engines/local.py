@@ -12,7 +12,9 @@ The linear algebra library is held to one thread a worker: the cores are taken a
 from __future__ import annotations
 
 import logging
+import os
 import signal
+import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -20,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from joblib import effective_n_jobs
+import joblib
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import BrokenProcessPool
 from threadpoolctl import threadpool_limits
@@ -58,7 +60,7 @@ class LocalEngine:
 
     @contextmanager
     def open(self, problem: Problem) -> Iterator[LocalSession]:
-        workers = effective_n_jobs(self.n_jobs)
+        workers = joblib.effective_n_jobs(self.n_jobs)
         with threadpool_limits(limits=1, user_api="blas"):
             if self.backend == "threads":
                 yield LocalSession(workers, lambda: _Threads(problem, workers))
@@ -137,24 +139,40 @@ class _Threads:
 
 class _Processes:
     def __init__(self, problem: Problem, workers: int) -> None:
+        # Through a file, because workers then share one copy in the page cache.
+        self.folder = tempfile.TemporaryDirectory(prefix="lptml-")
+        path = os.path.join(self.folder.name, "problem")
+        joblib.dump(problem, path)
         self.executor: Any = get_reusable_executor(
-            max_workers=workers, initializer=_receive, initargs=(problem,), reuse=False
+            max_workers=workers, initializer=_receive, initargs=(path,), reuse=False
         )
 
     def submit(self, unit: Unit) -> Future[UnitResult]:
-        future: Future[UnitResult] = self.executor.submit(_run_received, unit)
+        # Workers start at the first unit. They inherit a blocked SIGINT: Ctrl-C goes to the whole group of
+        # processes, and the driver is the one to answer it.
+        before = (
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            if hasattr(signal, "SIG_BLOCK")
+            else None
+        )
+        try:
+            future: Future[UnitResult] = self.executor.submit(_run_received, unit)
+        finally:
+            if before is not None:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return future
 
     def close(self) -> None:
         self.executor.shutdown(wait=True, kill_workers=True)
+        self.folder.cleanup()
 
 
 _received: list[Problem] = []  # in a worker process: the problem it was started with
 
 
-def _receive(problem: Problem) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group; the driver answers it
-    _received[:] = [problem]
+def _receive(path: str) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _received[:] = [joblib.load(path, mmap_mode="r")]
 
 
 def _run_received(unit: Unit) -> UnitResult:

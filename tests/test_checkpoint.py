@@ -1,0 +1,144 @@
+"""A search killed at any moment goes on from its checkpoint and ends like one that was not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from lptml import _checkpoint
+from lptml.constraints import ConstraintSet
+from lptml.search import SearchStatus, search
+
+PROGRAM = """
+import sys, time
+import numpy as np
+from lptml.constraints import ConstraintSet
+from lptml import search as module
+module._CHECKPOINT_SECONDS = 0.0  # after every unit
+rng = np.random.default_rng(0)
+V = rng.normal(size=(6000, 4))
+y = np.where(abs(V[:, 0]) < 0.7, 1, -1) * np.where(rng.random(6000) < 0.2, -1, 1)
+constraints = ConstraintSet.from_differences(V, y, bounds=(1.0, 1.0))
+result = module.search(
+    constraints, max_trials=TRIALS, random_state=1, n_jobs=2, checkpoint=CHECKPOINT, approximate_counting=True
+)
+np.save(sys.argv[1], result.A)
+print(result.n_trials, result.trial, result.cost)
+"""
+
+
+def run(path, out, trials=400):
+    program = PROGRAM.replace("TRIALS", str(trials)).replace("CHECKPOINT", repr(str(path) if path else None))
+    return subprocess.Popen([sys.executable, "-c", program, str(out)], stdout=subprocess.PIPE, text=True)
+
+
+def test_killed_and_resumed_it_ends_with_the_same_metric(tmp_path):
+    plain = run(None, tmp_path / "plain.npy")
+    expected, _ = plain.communicate(timeout=120)
+    rng = np.random.default_rng(0)
+    path, kills = tmp_path / "state.npz", 0
+    for _ in range(40):
+        process = run(path, tmp_path / "resumed.npy")
+        before = path.stat().st_mtime_ns if path.exists() else 0
+        while process.poll() is None and not (path.exists() and path.stat().st_mtime_ns != before):
+            time.sleep(0.005)
+        time.sleep(rng.uniform(0.0, 0.15))  # anywhere: in a trial, in a write, in the last count
+        if process.poll() is None and kills < 4:
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+            kills += 1
+            continue
+        out, _ = process.communicate(timeout=120)
+        break
+    assert kills >= 1
+    assert out == expected
+    np.testing.assert_array_equal(np.load(tmp_path / "resumed.npy"), np.load(tmp_path / "plain.npy"))
+    left = [name for name in os.listdir(tmp_path) if name.endswith(".tmp")]
+    assert len(left) <= kills  # a killed write leaves its own file at most, never a broken checkpoint
+
+
+def constraints(seed=0, n=6000):
+    rng = np.random.default_rng(seed)
+    V = rng.normal(size=(n, 3))
+    y = np.where(abs(V[:, 0]) < 0.7, 1, -1) * np.where(rng.random(n) < 0.2, -1, 1)
+    return ConstraintSet.from_differences(V, y, bounds=(1.0, 1.0))
+
+
+@pytest.mark.parametrize("approximate", [True, False])
+def test_stopped_anywhere_and_resumed(tmp_path, approximate):
+    F = constraints()
+    options = {"max_trials": 60, "random_state": 0, "approximate_counting": approximate}
+    expected = search(F, **options)
+    path = tmp_path / "state.npz"
+    for stop in (3, 10, 31):
+        part = search(F, **options, checkpoint=path, callback=lambda p, stop=stop: p.n_trials >= stop)
+        assert part.status is SearchStatus.STOPPED
+    result = search(F, **options, checkpoint=path)
+    np.testing.assert_array_equal(result.A, expected.A)
+    assert (result.n_trials, result.n_infeasible) == (60, expected.n_infeasible)
+    assert result.counted == expected.counted
+    np.testing.assert_array_equal(result.history.trial, expected.history.trial)
+    np.testing.assert_array_equal(result.history.cost, expected.history.cost)
+    assert (np.diff(result.history.seconds) >= 0).all()
+
+
+def test_more_trials_than_before(tmp_path):
+    F = constraints()
+    path = tmp_path / "state.npz"
+    search(F, max_trials=20, random_state=0, checkpoint=path)
+    longer = search(F, max_trials=50, random_state=0, checkpoint=path)
+    np.testing.assert_array_equal(longer.A, search(F, max_trials=50, random_state=0).A)
+
+
+def test_without_a_random_state_the_checkpoint_remembers_it(tmp_path):
+    F = constraints()
+    path = tmp_path / "state.npz"
+    first = search(F, max_trials=20, checkpoint=path)
+    second = search(F, max_trials=40, checkpoint=path)
+    assert second.entropy == first.entropy
+    np.testing.assert_array_equal(second.A, search(F, max_trials=40, random_state=first.entropy).A)
+
+
+@pytest.mark.parametrize("change", [{"random_state": 1}, {"epsilon": 0.25}, {"objective": "random"}])
+def test_a_checkpoint_of_another_search_is_refused(tmp_path, change):
+    path = tmp_path / "state.npz"
+    search(constraints(), max_trials=5, random_state=0, checkpoint=path)
+    with pytest.raises(ValueError, match="another search"):
+        search(constraints(), max_trials=5, checkpoint=path, **{"random_state": 0, **change})
+    with pytest.raises(ValueError, match="another search"):
+        search(constraints(seed=1), max_trials=5, random_state=0, checkpoint=path)
+
+
+@pytest.mark.parametrize("content", [b"", b"not a checkpoint", b"PK\x03\x04 broken"])
+def test_other_files_are_refused_and_kept(tmp_path, content):
+    path = tmp_path / "state.npz"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="not a checkpoint"):
+        search(constraints(), max_trials=5, checkpoint=path)
+    assert path.read_bytes() == content
+    np.savez(path, header=np.array([{}], dtype=object))  # a pickle inside
+    with pytest.raises(ValueError, match="not a checkpoint"):
+        search(constraints(), max_trials=5, checkpoint=path)
+
+
+def test_a_failed_write_keeps_the_file_before(tmp_path, monkeypatch):
+    path = tmp_path / "state.npz"
+    _checkpoint.save(path, {"a": 1}, {"x": np.arange(3)})
+
+    def broken(*args, **kwargs):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(np, "savez", broken)
+    with pytest.raises(OSError, match="disk full"):
+        _checkpoint.save(path, {"a": 2}, {"x": np.arange(4)})
+    header, arrays = _checkpoint.load(path)
+    assert header == {"a": 1}
+    np.testing.assert_array_equal(arrays["x"], np.arange(3))
+    assert os.listdir(tmp_path) == ["state.npz"]
+    assert _checkpoint.load(tmp_path / "missing.npz") is None
