@@ -16,17 +16,17 @@ from lptml.constraints import ConstraintSet
 from lptml.search import SearchStatus, search
 
 PROGRAM = """
-import sys, time
+import importlib, sys
 import numpy as np
 from lptml.constraints import ConstraintSet
-from lptml import search as module
+module = importlib.import_module("lptml.search")
 module._CHECKPOINT_SECONDS = 0.0  # after every unit
 rng = np.random.default_rng(0)
 V = rng.normal(size=(6000, 4))
 y = np.where(abs(V[:, 0]) < 0.7, 1, -1) * np.where(rng.random(6000) < 0.2, -1, 1)
 constraints = ConstraintSet.from_differences(V, y, bounds=(1.0, 1.0))
 result = module.search(
-    constraints, max_trials=TRIALS, random_state=1, n_jobs=2, checkpoint=CHECKPOINT, approximate_counting=True
+    constraints, max_trials=@TRIALS@, random_state=1, n_jobs=2, checkpoint=@PATH@, approximate_counting=True
 )
 np.save(sys.argv[1], result.A)
 print(result.n_trials, result.trial, result.cost)
@@ -34,7 +34,7 @@ print(result.n_trials, result.trial, result.cost)
 
 
 def run(path, out, trials=400):
-    program = PROGRAM.replace("TRIALS", str(trials)).replace("CHECKPOINT", repr(str(path) if path else None))
+    program = PROGRAM.replace("@TRIALS@", str(trials)).replace("@PATH@", repr(str(path) if path else None))
     return subprocess.Popen([sys.executable, "-c", program, str(out)], stdout=subprocess.PIPE, text=True)
 
 

@@ -127,7 +127,8 @@ def test_ctrl_c_returns_the_best_so_far_at_once(engine, n):
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     line = process.stdout.readline().split()
     waited = time.monotonic() - sent
-    rest, _ = process.communicate(timeout=60)
+    rest = process.stdout.read()
+    process.wait(timeout=60)
     watchdog.cancel()
     assert line[:3] == ["1", "SearchInterruptedWarning", "INTERRUPTED"]
     assert int(line[3]) > 0
