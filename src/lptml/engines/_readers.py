@@ -7,6 +7,7 @@ into partitions.
 
 from __future__ import annotations
 
+import io
 import json
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -159,7 +160,7 @@ class JsonPart:
 
     def lines(self) -> Iterator[bytes]:
         filesystem, inside = open_path(self.path)
-        with filesystem.open_input_file(inside) as file:
+        with io.BufferedReader(filesystem.open_input_file(inside)) as file:
             if self.start:
                 file.seek(self.start - 1)
                 file.readline()  # this line begins in the range before, unless the byte before is its end

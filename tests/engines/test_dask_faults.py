@@ -1,0 +1,125 @@
+"""Workers and schedulers of real clusters, killed in mid-run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+distributed = pytest.importorskip("distributed")
+
+from lptml.engines.errors import EngineLost
+from lptml.engines.partitioned import from_arrays
+from lptml.search import search
+
+pytestmark = pytest.mark.faults
+
+
+@pytest.fixture
+def cluster(client: Any) -> Any:
+    """The cluster with both of its workers: a nanny starts a new one for each that is killed."""
+    client.wait_for_workers(2, timeout=120)
+    return client
+
+
+def kill_at(client: Any, trial: int, victims: int = 1) -> Callable[[Any], None]:
+    """A callback that kills workers with SIGKILL once the search has come to a trial."""
+    killed: list[int] = []
+
+    def callback(progress: Any) -> None:
+        if progress.n_trials >= trial and not killed:
+            killed.extend(list(client.run(os.getpid).values())[:victims])
+            for pid in killed:
+                os.kill(pid, signal.SIGKILL)
+
+    return callback
+
+
+@pytest.mark.parametrize("run", range(10))
+def test_a_killed_worker_costs_nothing(pairs: Any, expected: Any, cluster: Any, run: int) -> None:
+    callback = kill_at(cluster, 10 + 12 * run)
+    found = search(pairs.source(), max_trials=150, random_state=5, engine=cluster, callback=callback)
+    np.testing.assert_array_equal(found.A, expected.A)
+    assert found.n_trials == 150
+
+
+def test_all_workers_killed_at_once(pairs: Any, expected: Any, cluster: Any) -> None:
+    callback = kill_at(cluster, 60, victims=2)
+    found = search(pairs.source(), max_trials=150, random_state=5, engine=cluster, callback=callback)
+    np.testing.assert_array_equal(found.A, expected.A)
+
+
+def test_a_worker_killed_during_a_pass_over_partitions(pairs: Any, expected: Any, cluster: Any) -> None:
+    source = from_arrays(pairs.X, pairs.indices, pairs.y, bounds=pairs.bounds, n_parts=12)
+    callback = kill_at(cluster, 30)
+    found = search(source, max_trials=150, random_state=5, engine=cluster, callback=callback)
+    np.testing.assert_array_equal(found.A, expected.A)
+
+
+@pytest.fixture
+def processes(tmp_path: Path) -> Iterator[tuple[str, int]]:
+    """A scheduler and two workers as processes of their own: the scheduler's address and its process id."""
+    place = tmp_path / "scheduler.json"
+    started = []
+
+    def start(module: str, *arguments: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", f"distributed.cli.{module}", *arguments]
+        with (tmp_path / f"{len(started)}.log").open("wb") as log:
+            started.append(subprocess.Popen(command, stdout=log, stderr=log, cwd=tmp_path))
+        return started[-1]
+
+    scheduler = start(
+        "dask_scheduler",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        "0",
+        "--no-dashboard",
+        "--scheduler-file",
+        str(place),
+    )
+    for _ in range(2):
+        start("dask_worker", "--scheduler-file", str(place), "--nthreads", "1", "--no-dashboard")
+    while not place.exists():
+        time.sleep(0.1)
+    with distributed.Client(scheduler_file=str(place), set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=120)
+        address = client.scheduler.address
+    yield address, scheduler.pid
+    for process in started:
+        process.terminate()
+    for process in started:
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+
+def test_a_scheduler_that_goes_away_is_named_and_the_checkpoint_goes_on(
+    pairs: Any, expected: Any, processes: tuple[str, int], tmp_path: Path
+) -> None:
+    address, pid = processes
+    checkpoint = tmp_path / "search.npz"
+    reached = []
+
+    def callback(progress: Any) -> None:
+        if progress.n_trials >= 40 and not reached:
+            time.sleep(1.1)  # a checkpoint is written about once a second, after the callback
+            reached.append(progress.n_trials)
+        elif reached and checkpoint.exists():
+            os.kill(pid, signal.SIGKILL)
+
+    arguments = {"max_trials": 150, "random_state": 5, "checkpoint": checkpoint}
+    with pytest.raises(EngineLost, match=f"the Dask scheduler at {address} went away"):
+        search(pairs.source(), engine=address, callback=callback, **arguments)
+    found = search(pairs.source(), **arguments)
+    np.testing.assert_array_equal(found.A, expected.A)
+    assert found.n_trials == 150
