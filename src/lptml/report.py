@@ -28,6 +28,7 @@ def labels_report(
     *,
     suspicion: ArrayLike,
     n_suspects: int,
+    likely: ArrayLike | None = None,
     names: Sequence[str] | None = None,
     feature_names: Sequence[str] | None = None,
     title: str = "lptml",
@@ -48,6 +49,8 @@ def labels_report(
         How much each label is distrusted, 0 to 1.
     n_suspects : int
         How many of them are taken for wrong.
+    likely : array-like (n,), optional
+        The label each row looks like; by default that of its trusted neighbours under the metric.
     names : sequence of str, optional
         Names of the rows; numbers from 1 by default.
     feature_names : sequence of str, optional
@@ -82,7 +85,10 @@ def labels_report(
     _check(points, codes, doubt, names)
     Z = points @ estimator.components_.T  # (n, k)
     suspects = np.sort(np.argsort(-doubt, kind="stable")[:n_suspects])
-    likely = views.likely_labels(Z, codes, doubt)
+    if likely is None:
+        seems = views.likely_labels(Z, codes, doubt)
+    else:
+        seems = np.searchsorted(classes, np.asarray(likely).astype(str))
     accuracy, splits = views.neighbour_accuracy(estimator, points, given, k=neighbors, repeats=repeats)
     n = len(points)
     table = {
@@ -95,12 +101,12 @@ def labels_report(
             {"name": "Row", "kind": "row", "values": list(range(n))},
             {"name": "Label", "kind": "class", "values": codes.tolist(), "filter": True},
             {"name": "Suspicion", "kind": "suspicion", "values": _rounded(doubt)},
-            {"name": "Looks like", "kind": "class", "values": likely.tolist()},
+            {"name": "Looks like", "kind": "class", "values": seems.tolist()},
         ],
     }
     data = {
         "points": _scatter(points, Z, names, suspects)
-        | {"label": codes.tolist(), "suspicion": _rounded(doubt, 3), "suggested": likely.tolist()},
+        | {"label": codes.tolist(), "suspicion": _rounded(doubt, 3), "suggested": seems.tolist()},
         "table": table,
         "accuracy": _accuracy(accuracy),
         "distances": _histogram(views.label_distances(Z, codes), getattr(estimator, "bounds_", None)),

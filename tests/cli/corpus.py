@@ -17,8 +17,8 @@ ROWS = [
 ]
 CSV = "id,x,z,label\n" + "".join(f"{i},{x},{z},{y}\n" for i, x, z, y in ROWS)
 ARFF = (
-    "@relation r\n@attribute id string\n@attribute x numeric\n@attribute z numeric\n@attribute label {p,q}\n@data\n"
-    + "".join(f"{i},{x},{z},{y}\n" for i, x, z, y in ROWS)
+    "@relation r\n@attribute id string\n@attribute x numeric\n@attribute z numeric\n"
+    "@attribute label {p,q}\n@data\n" + "".join(f"{i},{x},{z},{y}\n" for i, x, z, y in ROWS)
 )
 PAIRS = "first,second,verdict\na,b,similar\nc,d,similar\na,c,dissimilar\nb,d,dissimilar\n"
 
@@ -81,7 +81,7 @@ def _texts() -> Iterator[tuple[str, bytes]]:
     yield "html.csv", b"<!doctype html><html><body>404</body></html>\n"
     yield "json.csv", b'{"a": [1, 2, {"b": null}]}\n'
     yield "quotes.csv", b'"' * 5001
-    yield "escape.csv", "id,x,z,label\n\x1b[31ma,1,2,p\n".encode()
+    yield "escape.csv", b"id,x,z,label\n\x1b[31ma,1,2,p\n"
 
 
 def _damaged() -> Iterator[tuple[str, bytes]]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from lptml.cli.errors import BUG, INPUT, INTERRUPTED, TERMINATED, one_line
 
@@ -63,6 +64,16 @@ class LazyGroup(click.Group):
             ) from None
         assert isinstance(command, click.Command)
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete the names of commands without importing them."""
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        return [
+            CompletionItem(name, help=entry[2])
+            for name, entry in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -125,7 +136,7 @@ def _explain(problem: Exception) -> tuple[str, int]:
     if isinstance(problem, ModuleNotFoundError):
         return f"needs {problem.name}: pip install {problem.name}", BUG
     kind = type(problem).__name__
-    return f"unexpected {kind}: {problem}; run again with --debug and report what it shows", BUG
+    return f"unexpected {kind}: {problem}; run again with --debug, and report it", BUG
 
 
 def _say(message: str, code: int, as_json: bool) -> int:

@@ -1,0 +1,150 @@
+"""``lptml report``: one HTML page about a table, its metric and its suspects."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lptml.cli.errors import InputError
+from lptml.cli.judge import judge_labels, judge_pairs
+from lptml.cli.learner import learner
+from lptml.cli.model import features, learn, load_model, need_one_of
+from lptml.cli.options import (
+    DATA,
+    columns,
+    common,
+    label_option,
+    load_table,
+    pairs_option,
+    prepared,
+    reading,
+)
+from lptml.cli.output import emit, write_text
+from lptml.cli.pairs import Pairs, read_pairs
+from lptml.cli.prepare import Points
+
+
+@click.command()
+@click.argument("data", type=DATA)
+@label_option
+@pairs_option
+@click.option(
+    "--model",
+    type=click.Path(dir_okay=True),
+    metavar="MODEL",
+    help="A model of lptml fit; by default one is learned.",
+)
+@click.option("-o", "--output", metavar="FILE", help="The page. [default: DATA's name + .html]")
+@click.option("--title", help="The title of the page. [default: DATA's name]")
+@click.option(
+    "--repeats",
+    type=click.IntRange(min=0),
+    default=2,
+    show_default=True,
+    help="Repetitions of the two-fold cross-validation of the accuracy; 0 leaves it out.",
+)
+@click.option(
+    "--neighbors", type=click.IntRange(min=1), default=4, show_default=True, help="Votes of the k-NN rule."
+)
+@columns
+@reading
+@learner
+@common
+def report(
+    data: str,
+    label: str | None,
+    pairs: str | None,
+    model: str | None,
+    output: str | None,
+    title: str | None,
+    repeats: int,
+    neighbors: int,
+    **options: Any,
+) -> None:
+    """Write one self-contained HTML page about DATA: accuracy before and after, the metric, the suspects.
+
+    The page needs no network and no server: send it, open it on a phone, print it.
+
+    \b
+    Examples:
+      lptml report wine.csv --label class
+      lptml report wine.csv --label class --model wine.model.npz -o wine.html --title "Wine, 2026"
+      lptml report bottles.csv --key id --pairs verdicts.csv
+    """
+    from lptml.report import labels_report, pairs_report
+
+    table = load_table(data, options)
+    need_one_of(label, pairs, table)
+    target = _target(data, output)
+    points = prepared(table, options, None if pairs else label)
+    joined = read_pairs(pairs, points.names, key=options["key"]) if pairs else None
+    learned = _stored(model, points, joined) if model else learn(points, joined, options)
+    shared: dict[str, Any] = {
+        "names": points.names if options["key"] else None,
+        "feature_names": points.feature_names,
+        "title": title or Path(table.source).name,
+        "repeats": repeats,
+        "details": [("Command", shlex.join(["lptml", *sys.argv[1:]]))],
+    }
+    if joined is None:
+        assert points.y is not None
+        judged = judge_labels(points.X, points.y, options["random_state"])
+        page = labels_report(
+            learned,
+            points.X,
+            points.y,
+            suspicion=judged.suspicion,
+            n_suspects=judged.n_suspects,
+            likely=judged.likely,
+            neighbors=neighbors,
+            **shared,
+        )
+    else:
+        assert joined.y is not None
+        judged = judge_pairs(learned, joined)
+        page = pairs_report(
+            learned,
+            points.X,
+            joined.index,
+            joined.y,
+            suspicion=judged.suspicion,
+            n_suspects=judged.n_suspects,
+            **shared,
+        )
+    html = page.html()
+    write_text(target, html)
+    result = {
+        "report": target,
+        "bytes": len(html.encode()),
+        "n_suspects": judged.n_suspects,
+        "summary": page.summary,
+    }
+    if target != "-":
+        emit(
+            result,
+            as_json=options["as_json"],
+            text=lambda: f"{page.summary}\n{click.style(target, bold=True)}",
+        )
+
+
+def _stored(path: str, points: Points, pairs: Pairs | None) -> Any:
+    """A stored model, which must know the same features, and for pairs the same pairs."""
+    model = load_model(path)
+    X = features(model, points.table)
+    if X.shape != points.X.shape or (X != points.X).any():
+        raise InputError(
+            "was fitted on other columns or with another --one-hot or --impute than given here", path
+        )
+    if pairs is not None and len(getattr(model, "suspicion_", ())) != len(pairs.index):
+        raise InputError(f"was not fitted on these {len(pairs.index)} pairs; leave --model out", path)
+    return model
+
+
+def _target(data: str, output: str | None) -> str:
+    if output is None and data == "-":
+        raise click.UsageError("with DATA from standard input, name the page with -o FILE")
+    return output if output is not None else f"{Path(data).stem}.html"

@@ -1,0 +1,296 @@
+"""The command line as a whole: help, errors of one line, exit codes, files that are never half written."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from lptml.cli.app import COMMANDS, cli
+from lptml.cli.errors import BUG, INPUT, OUTPUT, USAGE
+from lptml.cli.learner import COMMON, SUPERVISED, parameter_name, parse_bounds
+from lptml.cli.output import plain, replacing, write_columns
+
+ROWS = "x,z,label\n" + "".join(f"{i % 5},{i % 3},{'ab'[i % 2]}\n" for i in range(12))
+
+
+def run(*arguments: str, **extra: object) -> Result:
+    return CliRunner().invoke(cli, list(arguments), **extra)
+
+
+def command(*arguments: str, **extra: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", "from lptml.cli import main; main()", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        **extra,
+    )
+
+
+def test_help_lists_every_command() -> None:
+    result = run("--help")
+    assert result.exit_code == 0
+    for name in COMMANDS:
+        assert re.search(rf"^  {name} ", result.output, re.M)
+
+
+def test_the_root_needs_only_click() -> None:
+    code = (
+        "import sys, lptml.cli.app;"
+        "print([m for m in ('numpy', 'sklearn', 'numba', 'pandas', 'rich', 'jinja2') if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert out.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", [n for n in COMMANDS if n != "reproduce"])
+def test_every_command_has_help_with_examples(name: str) -> None:
+    result = run(name, "--help")
+    assert result.exit_code == 0
+    assert f"lptml {name}" in result.output.partition("Usage:")[2].partition("\n")[2]
+    assert "--json" in result.output
+    assert "--debug" in result.output
+
+
+def test_every_option_has_help() -> None:
+    with click.Context(cli) as context:
+        for name in COMMANDS:
+            if name == "reproduce":
+                continue
+            found = cli.get_command(context, name)
+            assert found is not None
+            assert found.help
+            for parameter in found.params:
+                if isinstance(parameter, click.Option):
+                    assert parameter.help, f"{name} {parameter.name}"
+
+
+def test_learner_options_are_the_parameters_of_the_estimators() -> None:
+    from lptml import LPTML, LPTML_Supervised
+
+    left_out = {"callback", "preprocessor", "verbose"}  # objects of a process; progress follows the terminal
+    common = {parameter_name(option) for option, _, _ in COMMON}
+    both = common | {parameter_name(option) for option, _, _ in SUPERVISED}
+    assert common == set(inspect.signature(LPTML).parameters) - left_out
+    assert both == set(inspect.signature(LPTML_Supervised).parameters) - left_out
+
+
+def test_defaults_in_the_help_are_those_of_the_estimators() -> None:
+    from lptml import LPTML_Supervised
+
+    words = {"all features": None, "as they are": None, "none": None, "all": None, "the identity": None}
+    words |= {"where there are many constraints": "auto", "refine": True, "validation": "auto", "1": None}
+    parameters = inspect.signature(LPTML_Supervised).parameters
+    for option, _, text in COMMON + SUPERVISED:
+        stated = re.search(r"\[default: (.*)\]$", text)
+        assert stated, option
+        name = parameter_name(option)
+        default = parameters[name].default
+        if name == "random_state":
+            assert (stated.group(1), default) == ("0", None)  # the command line is reproducible by default
+        elif stated.group(1) in words:
+            assert words[stated.group(1)] == default, option
+        else:
+            assert stated.group(1) == f"{default:g}" if isinstance(default, float) else str(default), option
+
+
+def test_bounds() -> None:
+    assert parse_bounds("auto") == "auto"
+    assert parse_bounds("0.8") == 0.8
+    assert parse_bounds("1.5,3") == (1.5, 3.0)
+    assert parse_bounds("percentile:10:90") == ("percentile", 10.0, 90.0)
+    for wrong in ("x", "1,2,3", "percentile:1", "percentile:a:b", ""):
+        with pytest.raises(click.BadParameter, match="is not auto"):
+            parse_bounds(wrong)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["fit"], USAGE, "Missing argument 'DATA'"),
+        (["fit", "none.csv", "--label", "y"], INPUT, "none.csv: no such file"),
+        (["fit", "t.csv"], USAGE, "say what to learn from: --label COLUMN, or --pairs FILE"),
+        (["fit", "t.csv", "--label", "q"], INPUT, "there is no column 'q'"),
+        (["fit", "t.csv", "--label", "label", "--pairs", "p.csv"], USAGE, "not both"),
+        (["fit", "t.csv", "--label", "label", "--bounds", "often"], USAGE, "'often' is not auto"),
+        (["fit", "t.csv", "--label", "label", "--max-trials", "-1"], USAGE, "--max-trials"),
+        (["fit", "t.csv", "--label", "label", "--delimiter", "ab"], USAGE, "--delimiter"),
+        (["fit", "t.csv", "--label", "label", "--encoding", "klingon"], INPUT, "unknown encoding 'klingon'"),
+        (["fit", "t.csv", "--label", "label", "-o", "-"], USAGE, "a model is a binary file"),
+        (["fit", "t.csv", "--label", "label", "-o", "none/m.npz"], OUTPUT, "none/m.npz: cannot be written"),
+        (["fit", "-", "--label", "label"], USAGE, "name the model with -o"),
+        (["fit", "t.csv", "--label", "label", "--n-components", "9"], INPUT, "n_components must be at most"),
+        (["transform", "m.npz", "t.csv"], INPUT, "m.npz: no such model; make one with lptml fit"),
+        (["transform", "t.csv", "t.csv"], INPUT, "t.csv: is not a"),
+        (["transform", ".", "t.csv"], INPUT, ".: is"),
+        (["distance", "m.npz", "t.csv"], USAGE, "Missing option '--pairs'"),
+        (["datasets", "mars"], INPUT, "there is no data set 'mars'"),
+        (["bench", "mars"], INPUT, "there is no data set 'mars'"),
+        (["unknown"], USAGE, "No such command 'unknown'"),
+        (["fit", "--no-such-option"], USAGE, "No such option"),
+    ],
+)
+def test_errors_are_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text(ROWS)
+    Path("p.csv").write_text("1,2,similar\n")
+    result = run(*arguments, input=ROWS)
+    assert result.exit_code == code, result.output
+    assert message in result.stderr
+    assert result.stderr.startswith("lptml: ")
+    assert result.stderr.count("\n") == 1
+    as_json = json.loads(run(*arguments, "--json", input=ROWS).stderr)
+    assert as_json["code"] == code
+    assert message in as_json["error"]
+
+
+def test_an_error_of_ours_is_one_line_and_a_traceback_with_debug(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> dict[str, object]:
+        raise RuntimeError("a bug\nin two lines")
+
+    monkeypatch.setattr("lptml.cli.version.versions", broken)
+    result = run("version")
+    assert result.exit_code == BUG
+    assert result.stderr == (
+        "lptml: unexpected RuntimeError: a bug in two lines; run again with --debug, and report it\n"
+    )
+    assert isinstance(run("version", "--debug").exception, RuntimeError)
+
+
+def test_without_click_one_line_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text("raise ModuleNotFoundError('no click', name='click')\n")
+    result = command("version", env=os.environ | {"PYTHONPATH": str(tmp_path)})
+    assert result.returncode == 1
+    assert result.stderr == "lptml: the command line needs click: pip install 'lptml[cli]'\n"
+
+
+def test_version_and_completion() -> None:
+    found = json.loads(run("version", "--json").stdout)
+    assert found["numpy"].count(".") >= 1
+    assert run("--version").stdout.startswith("lptml ")
+    for shell in ("bash", "zsh", "fish"):
+        assert "_LPTML_COMPLETE" in run("completion", shell).stdout
+    completed = command(
+        env=os.environ | {"_LPTML_COMPLETE": "bash_complete", "COMP_WORDS": "lptml re", "COMP_CWORD": "1"},
+    )
+    assert completed.stdout.split() == ["plain,report", "plain,reproduce"]
+
+
+def test_no_colours_in_a_pipe() -> None:
+    assert "\x1b" not in run("bench", "mars").stderr
+
+
+def test_replacing_keeps_the_old_file_until_the_new_one_is_whole(tmp_path: Path) -> None:
+    target = tmp_path / "result.csv"
+    target.write_text("old")
+    target.chmod(0o640)
+    writing = replacing(str(target))
+    writing.__enter__().write_text("half")
+    with pytest.raises(KeyboardInterrupt):
+        writing.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)
+    assert target.read_text() == "old"
+    with replacing(str(target)) as temporary:
+        temporary.write_text("new")
+    assert target.read_text() == "new"
+    assert target.stat().st_mode & 0o777 == 0o640
+    assert [p.name for p in tmp_path.iterdir()] == ["result.csv"]
+
+
+def test_replacing_follows_a_link(tmp_path: Path) -> None:
+    real = tmp_path / "real.csv"
+    real.write_text("old")
+    link = tmp_path / "link.csv"
+    link.symlink_to(real)
+    with replacing(str(link)) as temporary:
+        temporary.write_text("new")
+    assert link.is_symlink()
+    assert real.read_text() == "new"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_leaves_the_old_file(tmp_path: Path, number: int) -> None:
+    target = tmp_path / "out.csv"
+    target.write_text("old")
+    code = (
+        "import click, sys, time\n"
+        "from lptml.cli import app\n"
+        "from lptml.cli.output import replacing\n"
+        "@click.command()\n"
+        "def slow():\n"
+        f"    with replacing({str(target)!r}) as temporary:\n"
+        "        temporary.write_text('half')\n"
+        "        print('ready', flush=True)\n"
+        "        time.sleep(60)\n"
+        "app.LazyGroup.get_command = lambda self, ctx, name: slow\n"
+        "app.cli(['slow'])\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(number)
+    _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 128 + number
+    assert "no file was changed half-way" in stderr
+    assert "Traceback" not in stderr
+    assert target.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["out.csv"]
+
+
+def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
+    code = f"{sys.executable} -c 'from lptml.cli import main; main()' datasets digits | head -1"
+    result = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", code], capture_output=True, text=True, timeout=120
+    )
+    assert result.stdout.startswith("pixel_0_0")
+    assert "Traceback" not in result.stderr
+    assert "Exception ignored" not in result.stderr
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".npz"])
+def test_columns_are_written_and_read_again(tmp_path: Path, suffix: str) -> None:
+    from lptml.cli.tables import read_table
+
+    path = str(tmp_path / f"t{suffix}")
+    write_columns(path, ["name", "x"], [["a,b", 'q"r'], [0.1, 1e-300]])
+    table = read_table(path)
+    assert table.names == ["name", "x"]
+    assert table.columns[0].text() == ["a,b", 'q"r']
+    assert table.columns[1].numbers()[0].tolist() == [0.1, 1e-300]
+
+
+def test_plain_values_are_json() -> None:
+    import numpy as np
+
+    value = {"a": np.int64(3), "b": [np.inf, np.float32(0.5)], 7: (True, None), "c": Path("x")}
+    assert json.loads(json.dumps(plain(value), allow_nan=False)) == {
+        "a": 3,
+        "b": [None, 0.5],
+        "7": [True, None],
+        "c": "x",
+    }
+
+
+def test_help_is_quick() -> None:
+    best = min(_seconds("--help") for _ in range(3))
+    assert best < 3  # a tenth of this on an idle machine; what matters is that no library is loaded
+
+
+def _seconds(*arguments: str) -> float:
+    start = time.perf_counter()
+    assert command(*arguments).returncode == 0
+    return time.perf_counter() - start

@@ -1,0 +1,292 @@
+"""The commands on sound files: what they write, what they print, and that the pieces fit together."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from sklearn.datasets import load_iris
+
+from lptml.cli.app import cli
+
+X, codes = load_iris(return_X_y=True)
+NAMES = ["setosa", "versicolor", "virginica"]
+FAST = ["--max-trials", "3", "--no-validation"]
+
+
+def run(*arguments: str, code: int = 0, **extra: object) -> Result:
+    result = CliRunner().invoke(cli, list(arguments), **extra)
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Iris with keys, a few wrong labels and a file of verdicts; and models fitted on both."""
+    folder = tmp_path_factory.mktemp("iris")
+    labels = [NAMES[c] for c in codes]
+    for wrong in (3, 60, 120):
+        labels[wrong] = NAMES[(codes[wrong] + 1) % 3]
+    rows = [f"f{i:03d},{','.join(map(str, x))},{label}" for i, (x, label) in enumerate(zip(X, labels))]
+    (folder / "iris.csv").write_text("id,sl,sw,pl,pw,species\n" + "\n".join(rows) + "\n")
+    rng = np.random.default_rng(0)
+    pairs = rng.permuted(np.tile(np.arange(150), (150, 1)), axis=1)[:, :2]
+    verdicts = ["same" if codes[i] == codes[j] else "different" for i, j in pairs]
+    lines = [f"f{i:03d},f{j:03d},{v}" for (i, j), v in zip(pairs, verdicts)]
+    (folder / "pairs.csv").write_text("\n".join(lines) + "\n")
+    data, model = str(folder / "iris.csv"), str(folder / "iris.npz")
+    run("fit", data, "--label", "species", "--key", "id", "-o", model, *FAST)
+    pairs_model = str(folder / "pairs.npz")
+    arguments = ["--key", "id", "--drop", "species", "--pairs", str(folder / "pairs.csv"), "-o", pairs_model]
+    run("fit", data, *arguments, "--max-trials", "3")
+    return folder
+
+
+def rows_of(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_fit_reports_what_it_found(folder: Path) -> None:
+    out = str(folder / "again.npz")
+    arguments = ["fit", str(folder / "iris.csv"), "--label", "species", "--key", "id", "-o", out, *FAST]
+    result = json.loads(run(*arguments, "--json").stdout)
+    assert (result["rows"], result["features"], result["classes"], result["pairs"]) == (150, 4, 3, None)
+    assert 0 <= result["lower_bound"] <= result["violation_rate"] < result["trivial_rate"] < 1
+    assert result["n_trials"] == 3
+    text = run(*arguments).stdout
+    assert f"{result['violation_rate']:.2%} of the constraints" in text
+    assert (folder / "again.npz").read_bytes() == (
+        folder / "iris.npz"
+    ).read_bytes()  # the same seed, the same model
+
+
+def test_fit_is_the_estimator(folder: Path) -> None:
+    from lptml import LPTML_Supervised, load
+
+    stored = load(folder / "iris.npz")
+    labels = [row["species"] for row in rows_of((folder / "iris.csv").read_text())]
+    model = LPTML_Supervised(max_trials=3, validation=None, random_state=0).fit(X, labels)
+    np.testing.assert_array_equal(stored.components_, model.components_)
+    assert stored.feature_names_in_.tolist() == ["sl", "sw", "pl", "pw"]
+
+
+def test_options_reach_the_estimator(folder: Path) -> None:
+    from lptml import load
+
+    out = str(folder / "options.npz")
+    (folder / "R.csv").write_text("1,0\n0,2\n")
+    run(
+        *["fit", str(folder / "iris.csv"), "--label", "species", "--features", "pl, pw", "-o", out],
+        *["--bounds", "percentile:20:80", "--no-refine", "--epsilon", "0.7", "--objective", "random"],
+        *["--regularization", "0.5", "--regularizer", str(folder / "R.csv"), "--n-components", "1"],
+        *[
+            "--class-weight",
+            "balanced",
+            "--no-approximate-counting",
+            "--time-limit",
+            "60",
+            "--engine",
+            "local",
+        ],
+        *["--n-jobs", "1", "--random-state", "7", "--constraints", "all", "--n-constraints", "50", *FAST],
+    )
+    model = load(out)
+    expected = {
+        "bounds": ("percentile", 20.0, 80.0),
+        "refine": False,
+        "epsilon": 0.7,
+        "objective": "random",
+        "regularization": 0.5,
+        "n_components": 1,
+        "class_weight": "balanced",
+        "approximate_counting": False,
+        "time_limit": 60.0,
+        "random_state": 7,
+        "constraints": "all",
+        "n_constraints": 50,
+        "validation": None,
+        "max_trials": 3,
+    }
+    parameters = model.get_params()
+    assert {name: parameters[name] for name in expected} == expected
+    np.testing.assert_array_equal(model.regularizer, [[1, 0], [0, 2]])
+    assert model.components_.shape == (1, 2)
+
+
+def test_transform(folder: Path) -> None:
+    from lptml import load
+
+    Z = X @ load(folder / "iris.npz").components_.T
+    arguments = ["transform", str(folder / "iris.npz"), str(folder / "iris.csv")]
+    rows = rows_of(run(*arguments, "--key", "id").stdout)
+    assert rows[7]["id"] == "f007"
+    np.testing.assert_array_equal([float(rows[7][f"z{j + 1}"]) for j in range(Z.shape[1])], Z[7])
+    run(*arguments, "-o", str(folder / "z.npz"))
+    with np.load(folder / "z.npz") as stored:
+        np.testing.assert_array_equal(stored["z1"], Z[:, 0])
+    assert json.loads(run(*arguments, "--json").stdout)["rows"][7] == Z[7].tolist()
+
+
+def test_transform_reads_standard_input_and_columns_by_name(folder: Path) -> None:
+    text = "pw,extra,pl,sw,sl\n0.2,x,1.4,3.5,5.1\n"
+    row = rows_of(run("transform", str(folder / "iris.npz"), "-", input=text).stdout)[0]
+    whole = rows_of(run("transform", str(folder / "iris.npz"), str(folder / "iris.csv")).stdout)[0]
+    assert row == whole
+    missing = run("transform", str(folder / "iris.npz"), "-", input="pl,pw\n1,2\n", code=3)
+    assert "<stdin>: there is no column 'sl' (a feature of the model)" in missing.stderr
+
+
+def test_distance(folder: Path) -> None:
+    arguments = [str(folder / "pairs.npz"), str(folder / "iris.csv"), "--key", "id"]
+    rows = rows_of(run("distance", *arguments, "--pairs", str(folder / "pairs.csv")).stdout)
+    assert len(rows) == 150
+    from lptml import load
+
+    model = load(folder / "pairs.npz")
+    i, j = int(rows[0]["first"][1:]), int(rows[0]["second"][1:])
+    assert float(rows[0]["distance"]) == pytest.approx(float(model.pair_distance(X[[[i, j]]])[0]))
+    assert {row["similar"] for row in rows} == {"yes", "no"}
+    by_number = run("distance", *arguments[:2], "--pairs", "-", input="1,2\n3,150\n").stdout
+    assert [row["first"] for row in rows_of(by_number)] == ["1", "3"]
+
+
+def test_score(folder: Path) -> None:
+    of_labels = ["score", str(folder / "iris.npz"), str(folder / "iris.csv"), "--label", "species", "--json"]
+    result = json.loads(run(*of_labels).stdout)
+    assert result["accuracy"] > 0.85
+    assert 0 < result["violation_rate"] < 0.2
+    of_pairs = ["score", str(folder / "pairs.npz"), str(folder / "iris.csv"), "--key", "id"]
+    result = json.loads(run(*of_pairs, "--pairs", str(folder / "pairs.csv"), "--json").stdout)
+    assert result["roc_auc"] > result["euclidean_roc_auc"] - 0.02
+    assert result["accuracy"] > 0.8
+
+
+def test_suspects_finds_the_wrong_labels(folder: Path) -> None:
+    arguments = ["suspects", str(folder / "iris.csv"), "--label", "species", "--key", "id"]
+    result = json.loads(run(*arguments, "--top", "10", "--json").stdout)
+    first = [row["row"] for row in result["suspects"]]
+    assert {"f003", "f060", "f120"} <= set(first)
+    wrong = next(row for row in result["suspects"] if row["row"] == "f003")
+    assert (wrong["label"], wrong["looks_like"]) == ("versicolor", "setosa")
+    text = run(*arguments, "-o", str(folder / "ranked.csv")).stdout
+    assert "of 150 labels" in text
+    ranked = rows_of((folder / "ranked.csv").read_text())
+    doubt = [float(row["suspicion"]) for row in ranked]
+    assert len(ranked) == 150
+    assert doubt == sorted(doubt, reverse=True)
+    assert len(rows_of(run(*arguments, "-o", "-").stdout)) == 150
+
+
+def test_suspects_among_pairs(folder: Path) -> None:
+    text = (folder / "pairs.csv").read_text().splitlines()
+    wrong = [5, 50, 90]
+    for k in wrong:
+        swap = {"same": "different", "different": "same"}
+        head, _, verdict = text[k].rpartition(",")
+        text[k] = f"{head},{swap[verdict]}"
+    (folder / "spoiled.csv").write_text("\n".join(text) + "\n")
+    arguments = [
+        "--key",
+        "id",
+        "--drop",
+        "species",
+        "--pairs",
+        str(folder / "spoiled.csv"),
+        "--max-trials",
+        "3",
+    ]
+    result = run("suspects", str(folder / "iris.csv"), *arguments, "--top", "20", "--json")
+    listed = [(row["first"], row["second"]) for row in json.loads(result.stdout)["suspects"]]
+    hits = sum(tuple(text[k].split(",")[:2]) in listed for k in wrong)
+    assert hits >= 2
+
+
+def test_report(folder: Path) -> None:
+    page = folder / "iris.html"
+    arguments = ["report", str(folder / "iris.csv"), "--label", "species", "--key", "id", "-o", str(page)]
+    result = run(
+        *arguments, "--model", str(folder / "iris.npz"), "--repeats", "0", "--title", "<Iris>", "--json"
+    )
+    html = page.read_text()
+    assert json.loads(result.stdout)["bytes"] == page.stat().st_size
+    assert "<title>&lt;Iris&gt; · lptml report</title>" in html
+    assert "f003" in html
+    other = run(*arguments, "--model", str(folder / "iris.npz"), "--repeats", "0", "--drop", "sl", code=3)
+    assert "was fitted on other columns" in other.stderr
+
+
+def test_report_on_pairs(folder: Path) -> None:
+    page = folder / "pairs.html"
+    arguments = [
+        "--key",
+        "id",
+        "--drop",
+        "species",
+        "--pairs",
+        str(folder / "pairs.csv"),
+        "--max-trials",
+        "3",
+    ]
+    run("report", str(folder / "iris.csv"), *arguments, "-o", str(page), "--repeats", "1")
+    assert "Verdicts to distrust" in page.read_text()
+
+
+def test_default_names_of_outputs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    run("fit", "iris.csv", "--label", "species", "--key", "id", *FAST)
+    assert (folder / "iris.model.npz").exists()
+    run("report", "iris.csv", "--label", "species", "--key", "id", "--repeats", "0", *FAST)
+    assert (folder / "iris.html").exists()
+
+
+def test_one_hot_and_impute_travel_with_the_model(folder: Path) -> None:
+    rows = ["size,colour,group"]
+    rows += [f"{i % 7 if i % 5 else ''},{['red', 'blue', ''][i % 3]},{'ab'[i % 2]}" for i in range(40)]
+    (folder / "mixed.csv").write_text("\n".join(rows) + "\n")
+    data, model = str(folder / "mixed.csv"), str(folder / "mixed.npz")
+    refused = run("fit", data, "--label", "group", "-o", model, *FAST, code=3)
+    assert (
+        "column 'colour': 'red' is text; turn the column into 0/1 features with --one-hot" in refused.stderr
+    )
+    refused = run("fit", data, "--label", "group", "-o", model, "--one-hot", *FAST, code=3)
+    assert "the value is missing" in refused.stderr
+    run("fit", data, "--label", "group", "-o", model, "--one-hot", "--impute", "median", *FAST)
+    new = run("transform", model, "-", input="colour,size\nblue,\n,3\n")
+    assert len(rows_of(new.stdout)) == 2
+    strange = run("transform", model, "-", input="colour,size\ngreen,1\n", code=3)
+    assert "the category 'green' is new to the model" in strange.stderr
+
+
+def test_datasets_feed_the_other_commands(folder: Path) -> None:
+    listing = json.loads(run("datasets", "--json").stdout)["datasets"]
+    assert {"iris", "wine", "poisoned"} <= set(listing)
+    text = run("datasets", "poisoned").stdout
+    assert text.splitlines()[0].endswith(",class")
+    found = run("suspects", "-", "--label", "class", input=text).stdout
+    assert "of 105 labels" in found
+    run("datasets", "iris", "-o", str(folder / "i.parquet"))
+    result = run("suspects", str(folder / "i.parquet"), "--label", "class", "--json").stdout
+    assert json.loads(result)["rows"] == 150
+
+
+def test_bench() -> None:
+    result = json.loads(run("bench", "synthetic", "--repeat", "1", "--max-trials", "2", "--json").stdout)
+    row = result["rows"][0]
+    assert row["data"] == "synthetic"
+    assert row["cpu_seconds"] > 0
+    assert "CPU s" in run("bench", "synthetic", "--repeat", "1", "--max-trials", "2").stdout
+
+
+def test_a_damaged_model_is_refused(folder: Path) -> None:
+    whole = (folder / "iris.npz").read_bytes()
+    bad = folder / "bad.npz"
+    for content in (b"", whole[:100], whole[:-50], whole.replace(b"LPTML_Supervised", b"LPTML_Superfluous")):
+        bad.write_bytes(content)
+        result = run("transform", str(bad), str(folder / "iris.csv"), code=3)
+        assert result.stderr.startswith(f"lptml: {bad}: ")
+        assert result.stderr.count("\n") == 1

@@ -1,0 +1,90 @@
+"""Every command on every malformed file: a line and an exit code, no traceback, no hang, no file harmed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from tests.cli.corpus import CSV, PAIRS, malformed
+
+from lptml.cli.app import cli
+from lptml.cli.errors import INPUT, USAGE
+
+FILES = malformed()
+FAST = ["--max-trials", "1", "--no-refine"]
+COLUMNS = ["--label", "label", "--key", "id"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sound files beside which the malformed ones are tried."""
+    folder = tmp_path_factory.mktemp("fuzz")
+    (folder / "good.csv").write_text(CSV)
+    (folder / "pairs.csv").write_text(PAIRS)
+    arguments = [
+        "fit",
+        str(folder / "good.csv"),
+        *COLUMNS,
+        "-o",
+        str(folder / "good.npz"),
+        *FAST,
+        "--no-validation",
+    ]
+    assert CliRunner().invoke(cli, arguments).exit_code == 0
+    return folder
+
+
+def commands(bad: str, folder: Path, out: str) -> list[list[str]]:
+    """Every command that reads a file, with the bad file in every place where a file can stand."""
+    good, model, pairs = (str(folder / name) for name in ("good.csv", "good.npz", "pairs.csv"))
+    fit = [*FAST, "--no-validation", "-o", out]
+    return [
+        ["fit", bad, *COLUMNS, *fit],
+        ["fit", bad, "--key", "id", "--drop", "label", "--pairs", pairs, *FAST, "-o", out],
+        ["fit", good, "--key", "id", "--drop", "label", "--pairs", bad, *FAST, "-o", out],
+        ["fit", good, *COLUMNS, "--regularization", "1", "--regularizer", bad, *fit],
+        ["fit", good, *COLUMNS, "--checkpoint", bad, *fit],
+        ["transform", model, bad, "-o", out],
+        ["transform", bad, good, "-o", out],
+        ["distance", model, bad, "--key", "id", "--pairs", pairs, "-o", out],
+        ["distance", model, good, "--key", "id", "--pairs", bad, "-o", out],
+        ["distance", bad, good, "--key", "id", "--pairs", pairs, "-o", out],
+        ["score", model, bad, *COLUMNS],
+        ["score", bad, good, *COLUMNS],
+        ["score", model, good, "--key", "id", "--pairs", bad],
+        ["suspects", bad, *COLUMNS, "-o", out],
+        ["suspects", good, "--key", "id", "--drop", "label", "--pairs", bad, *FAST, "-o", out],
+        ["report", bad, *COLUMNS, "--repeats", "0", *fit],
+        ["report", good, *COLUMNS, "--repeats", "0", "--model", bad, "-o", out],
+    ]
+
+
+def test_the_corpus_is_large_and_always_the_same() -> None:
+    assert len(FILES) >= 200
+    assert len({name for name, _ in FILES}) == len(FILES)
+    assert malformed() == FILES
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(("name", "content"), FILES, ids=[name for name, _ in FILES])
+def test_no_command_breaks(folder: Path, tmp_path: Path, name: str, content: bytes) -> None:
+    bad, out = tmp_path / name, tmp_path / "out"
+    sound = {path: path.read_bytes() for path in folder.iterdir()}
+    for arguments in commands(str(bad), folder, str(out)):
+        bad.write_bytes(content)
+        out.write_bytes(b"precious")
+        result = CliRunner().invoke(cli, arguments)
+        shown = f"{' '.join(arguments)}\n{result.output}"
+        assert result.exit_code in (0, USAGE, INPUT), shown
+        assert result.exception is None or isinstance(result.exception, SystemExit), shown
+        if result.exit_code:
+            assert result.stderr.startswith("lptml: "), shown
+            assert result.stderr.count("\n") == 1, shown
+            assert len(result.stderr) < 600, shown
+            assert result.stderr.rstrip("\n").isprintable(), shown
+            assert out.read_bytes() == b"precious", shown
+        if "--checkpoint" not in arguments:
+            assert bad.read_bytes() == content, shown
+        assert {path: path.read_bytes() for path in folder.iterdir()} == sound, shown
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([name, "out"])
