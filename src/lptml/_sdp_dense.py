@@ -297,7 +297,9 @@ def smallest_eigenvalue(a: Floats, diagonal: Floats, off: Floats) -> float:
         low = min(low, diagonal[i] - radius)
         high = min(high, diagonal[i])
     low -= 1e-15 * abs(low)
-    while high - low > 1e-3 * abs(high) and low < -0.5:
+    for _ in range(60):
+        if not (high - low > 1e-3 * abs(high) and low < -0.5):
+            break
         middle = 0.5 * (low + high)
         pivot = 1.0
         below = False

@@ -23,8 +23,9 @@ from numba import njit
 
 from lptml.constraints import ConstraintSet, Floats
 
-#: A certificate must rule out every metric whose trace, in normalised units, is below this.
-RADIUS = 1e6
+#: A certificate must rule out every metric whose trace, in normalised units, is below this. Under a larger
+#: metric the value of a constraint could not be told from rounding.
+RADIUS = 1e12
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ import numpy as np
 
 from lptml import _sdp_kernel as kernel
 from lptml._compile import announce
+from lptml._farkas import repairs
 from lptml.certify import (
     Residuals,
     arrays,
@@ -37,10 +38,11 @@ from lptml.constraints import ConstraintSet, Floats, Ints
 #: inside the tolerance at which a constraint counts as violated.
 ACCEPT = 1e-7
 
+
 @dataclass(frozen=True)
 class Attempt:
-    """Settings of one run of the kernel: weights of the lower bounds and of the objective in the coordinates it
-    works in, and the cost of the elastic variable in units of the normalised objective."""
+    """Settings of one run of the kernel: weights of the lower bounds and of the objective in the
+    coordinates it works in, and the cost of the elastic variable in units of the normalised objective."""
 
     lower: float
     cost: float
@@ -289,9 +291,10 @@ def _solve_kernel(problem: Problem, attempt: Attempt, tol: float) -> Solution:
             if solution.status is Status.OPTIMAL:
                 return solution
         if t > 0.01 * ACCEPT:
-            found = certificate(p, repaired(U, s, R, weights) / units)
-            if found is not None:
-                return infeasible(p, A, found, iterations, "numba", t)
+            for multipliers in repairs(U, s, R, weights, X):
+                found = certificate(p, multipliers / units)
+                if found is not None:
+                    return infeasible(p, A, found, iterations, "numba", t)
     return conclude(p, A, y * size / units, iterations, "numba", t)
 
 
@@ -350,34 +353,6 @@ def certificate(problem: Problem, y: Floats) -> Certificate | None:
     m = problem.m
     extra = float(y[m] / total) if len(y) > m else 0.0
     return Certificate(y[:m] / total, extra, check.gap, check.radius)
-
-
-def repaired(U: Floats, s: Floats, R: Floats, y: Floats) -> Floats:
-    """Multipliers in normalised units, changed a little so that their sum of matrices is semidefinite.
-
-    The elastic problem gives C0 + sum y_i s_i C_i >= 0, so without C0 (a millionth of the sum) the smallest
-    eigenvalue may be slightly negative. A little more weight on the upper bounds among them lifts it: their
-    matrices are semidefinite. Lower bounds that reach outside the span of those can have no weight at all.
-    """
-    m, d = len(s), U.shape[1]
-    y = y / max(y.sum(), 1e-300)
-    upper = (s > 0) & (y[:m] > 0)
-    if len(U) > m or not upper.any():
-        return y
-    P = U[:m][upper].T @ U[:m][upper] / upper.sum()
-    values, Q = np.linalg.eigh(P)
-    Q = Q[:, values > 1e-12 * values[-1]]  # (d, rank)
-    if Q.shape[1] < d:
-        outside = U[:m] - (U[:m] @ Q) @ Q.T
-        y[:m][np.abs(outside).max(axis=1) > 1e-9 * np.abs(U[:m]).max(axis=1)] = 0.0
-    root = Q / np.sqrt(values[-Q.shape[1] :])  # root' P root = I
-    S = (U[:m].T * (s * y[:m])) @ U[:m]
-    if len(R):
-        S += y[m] * R[0]
-    low = np.linalg.eigvalsh(root.T @ S @ root)[0]
-    if low < 1e-14:
-        y[:m][upper] += (1e-12 - 1.001 * min(low, 0.0)) / upper.sum()
-    return y
 
 
 def _unconstrained(problem: Problem) -> Solution:
