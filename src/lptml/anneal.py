@@ -32,7 +32,7 @@ from lptml.scaling import feature_scale, scale_metric, unscale_metric
 SAMPLE = 20_000
 _ROWS = 16_384  # explicit constraints a minibatch
 _POINTS = 512  # labelled points a minibatch: 130,816 pairs
-_SERIAL = 4e7  # below this many multiplications a step, the threads of BLAS cost more than they bring
+_SERIAL = 1e9  # below this many multiplications a step, the threads of BLAS cost more than they bring
 
 
 @dataclass(frozen=True)

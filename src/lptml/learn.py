@@ -30,6 +30,7 @@ _CANONICAL_ENTRIES = 20_000_000  # n d
 _CANONICAL_FEATURES = 16
 _SEARCH_SHARE = 0.5  # of a time limit, if refinement follows
 
+_TRIALS = 100  # of a search by default: about a second at 13 features
 _AT_ONCE = (SearchStatus.INTERRUPTED, SearchStatus.STOPPED)  # the user wants to have it now
 _STATUS = {
     Stop.FINISHED: SearchStatus.COMPLETED,
@@ -100,7 +101,7 @@ class Learned:
 def learn(
     source: Source | PartitionedSource,
     *,
-    max_trials: int = 100,
+    max_trials: int | str = "auto",
     epsilon: float = 0.5,
     objective: str = "trace",
     refine: bool = True,
@@ -124,8 +125,10 @@ def learn(
     ----------
     source : Source
         Constraints with their bounds and weights.
-    max_trials : int
-        Trials of the search (the paper's t); 0 leaves all to the refinement.
+    max_trials : int or "auto"
+        Trials of the search (the paper's t); 0 leaves all to the refinement. "auto": 100 up to 13 features,
+        then ever fewer, because the time of a trial grows with the fifth power of their number while
+        refinement gains more by then; 100 in any case without refinement.
     epsilon, objective, approximate_counting, engine, n_jobs, verbose, checkpoint
         Of the search; see ``search.search``.
     refine : bool
@@ -161,6 +164,10 @@ def learn(
     True
     """
     d = source.d
+    if isinstance(max_trials, str):
+        if max_trials != "auto":
+            raise ValueError(f'max_trials must be a whole number or "auto", got {max_trials!r}')
+        max_trials = _trials(d) if refine else _TRIALS
     if not (refine or max_trials > 0):
         raise ValueError("nothing to do: max_trials is 0 and refine is False")
     if not 0 <= regularization < np.inf:
@@ -208,15 +215,22 @@ def learn(
             callback=watch.of_refinement,
         )
         A, candidates, status = refined.A, refined.candidates, _STATUS[refined.stop]
+        cost = refined.cost - _penalty(penalty, A)
         if found is not None and status is SearchStatus.COMPLETED:
             status = found.status  # a search cut short says so
     else:
         assert found is not None, "without refinement there was a search"
         candidates = _ranked(source, starts, n_components, penalty)
         A, status = candidates[0], found.status
+        cost = _in_full(source, A)
     return _conclude(
-        source, A, penalty, candidates, status, found, watch, n_components, lower_bound_seconds, seed
+        source, A, cost, penalty, candidates, status, found, watch, n_components, lower_bound_seconds, seed
     )
+
+
+def _trials(d: int) -> int:
+    """Trials that take about as long as 100 do at 13 features."""
+    return min(_TRIALS, int(_TRIALS * (13 / d) ** 5))
 
 
 class _Watch:
@@ -260,6 +274,10 @@ class _Watch:
         return tuple(path)
 
 
+def _penalty(penalty: Floats | None, A: Floats) -> float:
+    return 0.0 if penalty is None else float(np.vdot(penalty, A))
+
+
 def _in_full(source: Source | PartitionedSource, A: Floats) -> float:
     return float(np.asarray(source.cost(A[None]))[0])
 
@@ -286,6 +304,7 @@ def _some(source: Source | PartitionedSource) -> ConstraintSet:
 def _conclude(
     source: Source | PartitionedSource,
     A: Floats,
+    cost: float,
     penalty: Floats | None,
     candidates: tuple[Floats, ...],
     status: SearchStatus,
@@ -295,7 +314,6 @@ def _conclude(
     lower_bound_seconds: float,
     seed: int,
 ) -> Learned:
-    cost = _in_full(source, A)
     solved = None
     lower_bound = None
     if not isinstance(source, PartitionedSource):
@@ -314,7 +332,7 @@ def _conclude(
     return Learned(
         A=A,
         cost=cost,
-        penalty=0.0 if penalty is None else float(np.vdot(penalty, A)),
+        penalty=_penalty(penalty, A),
         total_weight=source.total_weight,
         trivial_cost=min(source.trivial_costs()),
         canonical=None if solved is None else solved.A,

@@ -38,7 +38,7 @@ from lptml.scaling import feature_scale
 
 #: Up to this many multiplications (n d^2) a count is exact throughout; above it only for the finalists.
 _EXACT_WORK = 2e9
-_JUDGES = 200_000  # constraints that stand for a larger source while candidates are compared
+_JUDGES = 20_000_000  # entries (n d) of the sample that stands for a larger source in comparisons
 _POLISHED_ENTRIES = 4_000_000  # n d up to which the line searches pay
 _FINALISTS = 2  # of a large source, counted exactly
 _ANNEALED_STARTS = 3
@@ -273,7 +273,9 @@ class _Run:
         self.scale = feature_scale(self.sample)
         exact = source.n * float(source.d) ** 2 <= _EXACT_WORK and not isinstance(source, _Remote)
         # Judging by a sample keeps a large source to the few exact counts of the finalists.
-        self.judge: Source = source if exact else representative(source, rng, _JUDGES)
+        self.judge: Source = (
+            source if exact else representative(source, rng, max(20_000, _JUDGES // source.d))
+        )
         self.enumerable = rank is None and penalty is None and is_enumerable(source)
         self.met: list[_Entry] = []
         self.history: list[Improvement] = []
