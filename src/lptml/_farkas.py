@@ -54,7 +54,7 @@ def lifted(U: Floats, s: Floats, R: Floats, y: Floats, upper: Floats, bounded: b
 
 def facial(U: Floats, s: Floats, R: Floats, y: Floats, X: Floats) -> Floats:
     """The nearest multipliers whose matrix vanishes on the range of X."""
-    m, d = len(s), U.shape[1]
+    m = len(s)
     C = s[:, None, None] * U[:m, :, None] * U[:m, None, :]  # (m, d, d)
     if len(U) > m:
         C -= s[:, None, None] * U[m:, :, None] * U[m:, None, :]

@@ -143,8 +143,16 @@ def _factor(X: Floats, L: Floats, Li: Floats, Lit: Floats) -> bool:
 
 @helper
 def _longest_step(
-    Li: Floats, Lit: Floats, dX: Floats, T: Floats, S: Floats, reach: float, x: Floats, dx: Floats, t:
-    float, dt: float
+    Li: Floats,
+    Lit: Floats,
+    dX: Floats,
+    T: Floats,
+    S: Floats,
+    reach: float,
+    x: Floats,
+    dx: Floats,
+    t: float,
+    dt: float,
 ) -> float:
     """The longest step along which the matrix X, the vector x and the number t stay nonnegative.
 
@@ -198,16 +206,32 @@ def solve(
     tol: float,
     max_iter: int,
 ) -> tuple[int, int, Floats, Floats, Floats, float]:
-    """Solve the problem above; returns (code, iterations, X, y, z, t) of the best iterate.""" k, d =
-    U.shape n = h.shape[0] mats = np.empty((17, d, d)) X, Z, L, N, Li, Ni = mats[0], mats[1], mats[2],
-    mats[3], mats[4], mats[5] Lit, Nit, Zi, Rd, base, dX = mats[6], mats[7], mats[8], mats[9], mats[10],
-    mats[11] dZ, dXa, T, S, best_X = mats[12], mats[13], mats[14], mats[15], mats[16] vecs = np.empty((10,
-    n)) y, z, dy, dz, dza, rp = vecs[0], vecs[1], vecs[2], vecs[3], vecs[4], vecs[5] val, rhs, best_y,
-    best_z = vecs[6], vecs[7], vecs[8], vecs[9] rows = np.empty((2, k, d)) B, work = rows[0], rows[1] G =
-    np.empty((k, k)) H = np.empty((k, k)) M = np.empty((n, n)) Ut = np.empty((d, k)) transpose(U, Ut)
-    _start(X, Z, y, z, 1.0, 1.0 + n / d) t, tau = 10.0 / K, K best, best_t = np.inf, t reach = 0.7 if c >
-    0.0 else 1.0  # with a log det the optimum is inside the cone: do not go near its boundary restarted =
-    False code = STALLED iteration = 0 while True:
+    """Solve the problem above; returns (code, iterations, X, y, z, t) of the best iterate."""
+    k, d = U.shape
+    n = h.shape[0]
+    mats = np.empty((17, d, d))
+    X, Z, L, N, Li, Ni = mats[0], mats[1], mats[2], mats[3], mats[4], mats[5]
+    Lit, Nit, Zi, Rd, base, dX = mats[6], mats[7], mats[8], mats[9], mats[10], mats[11]
+    dZ, dXa, T, S, best_X = mats[12], mats[13], mats[14], mats[15], mats[16]
+    vecs = np.empty((10, n))
+    y, z, dy, dz, dza, rp = vecs[0], vecs[1], vecs[2], vecs[3], vecs[4], vecs[5]
+    val, rhs, best_y, best_z = vecs[6], vecs[7], vecs[8], vecs[9]
+    rows = np.empty((2, k, d))
+    B, work = rows[0], rows[1]
+    G = np.empty((k, k))
+    H = np.empty((k, k))
+    M = np.empty((n, n))
+    Ut = np.empty((d, k))
+    transpose(U, Ut)
+    _start(X, Z, y, z, 1.0, 1.0 + n / d)
+    t, tau = 10.0 / K, K
+    best, best_t = np.inf, t
+    # With a log det the optimum is inside the cone: do not go near its boundary.
+    reach = 0.7 if c > 0.0 else 1.0
+    restarted = False
+    code = STALLED
+    iteration = 0
+    while True:
         if not (_factor(X, L, Li, Lit) and _factor(Z, N, Ni, Nit)):
             code = BROKEN
             break
@@ -360,9 +384,9 @@ def scale_problem(
     """The problem in coordinates that suit one start and one elastic cost.
 
     Bounds become 1, features get the same root mean square, and then the space is whitened: the average
-    matrix of the upper bounds, plus ``lower`` times that of the lower bounds, plus ``cost`` times C0,
-    becomes the identity. Upper bounds limit A in just these directions, so a feasible X is neither huge nor
-    tiny, however correlated the features are.
+    matrix of the upper bounds, plus ``lower`` times that of the lower bounds, plus ``cost`` times C0, becomes
+    the identity. Upper bounds limit A in just these directions, so a feasible X is neither huge nor tiny,
+    however correlated the features are.
 
     Returns (U, s, h, R, C0, T, one, size, unit). Undo: A = T'XT, multipliers times size / bound (unit for R);
     ``one`` is what the number 1 is worth in units of the normalised objective.
