@@ -222,7 +222,10 @@ def exact_lptml(
     if regularizer is not None:
         regularizer = check_matrix(regularizer, constraints.d, "regularizer")
     R, bound = regulariser_arrays(regularizer, rho, constraints.d)
-    C0 = objective.linear_part(constraints, feature_scale(constraints))
+    if objective.original_units:
+        C0 = objective.matrix
+    else:
+        C0 = objective.linear_part(constraints, feature_scale(constraints))
     instance = Instance(constraints, C0, objective.log_det, R, bound, solver, tol)
     generator = np.random.default_rng(rng)
     basis, solution = _STRATEGIES[strategy](instance, generator, batch)
