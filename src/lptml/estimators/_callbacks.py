@@ -44,8 +44,10 @@ class Progress:
         The user's own.
     data : dict
         X, y and metadata of the fit, for scikit-learn's callbacks.
+    factor : float
+        What the metrics reported by the learner are to be multiplied by.
     components : callable
-        Turns a matrix A into ``components_``.
+        Turns such a metric into ``components_``.
     """
 
     def __init__(
@@ -53,9 +55,11 @@ class Progress:
         estimator: Any,
         callback: Callable[..., Any] | None,
         data: dict[str, Any],
+        factor: float,
         components: Callable[[FloatArray], FloatArray],
     ) -> None:
-        self.estimator, self.callback, self.data, self.components = estimator, callback, data, components
+        self.estimator, self.callback, self.data = estimator, callback, data
+        self.factor, self.components = factor, components
         self.context: Any = None
 
     def begin(self) -> None:
@@ -71,7 +75,7 @@ class Progress:
 
     def __call__(self, cost: float, A: FloatArray) -> bool:
         """Announce a better metric; return whether somebody asks to stop."""
-        stop = bool(self.callback(cost, A)) if self.callback is not None else False
+        stop = bool(self.callback(cost, self.factor * A)) if self.callback is not None else False
         if self.context is not None:
             task = self.context.subcontext(task_name="improvement")
             task.call_on_fit_task_begin(estimator=self.estimator, **self.data)

@@ -8,6 +8,7 @@ of the input change the result. Rates and counts are reported for the constraint
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -30,6 +31,7 @@ __all__ = [
     "LPTMLBase",
     "comparisons",
     "each_as_one",
+    "in_unit_scale",
     "kind_weights",
     "merge_rows",
     "one_direction",
@@ -97,26 +99,32 @@ class LPTMLBase(CallbackSupport, BaseEstimator):
 
         return resolve_bounds(bounds, training_distances(given if _is_percentile(bounds) else distinct))
 
-    def _learn(self, source: Source, initial_metric: Any, data: dict[str, Any]) -> Any:
+    def _learn(self, source: ConstraintSet | LabelledPairs, initial_metric: Any, data: dict[str, Any]) -> Any:
         """Learn a metric for the constraints, and set what does not depend on how they were given."""
         from lptml.learn import learn  # compiled code is loaded by the first fit, not by the import
 
         options: Any = self
         d = source.d
 
-        def components(A: FloatArray) -> FloatArray:
-            return components_from_metric(A, options.n_components)
+        unit, factor = in_unit_scale(source)
+        regularizer = _inputs.check_metric(options.regularizer, d, "regularizer")
+        if regularizer is None and options.regularization > 0:
+            regularizer = np.eye(d)
+        start = _inputs.check_metric(initial_metric, d, "initial_metric")
 
-        progress = Progress(self, options.callback, data, components)
+        def components(A: FloatArray) -> FloatArray:
+            return np.sqrt(factor) * components_from_metric(A, options.n_components)
+
+        progress = Progress(self, options.callback, data, factor, components)
         progress.begin()
         learned = learn(
-            source,
+            unit,
             max_trials=options.max_trials,
             epsilon=options.epsilon,
             objective=options.objective,
             refine=options.refine,
             regularization=options.regularization,
-            regularizer=_inputs.check_metric(options.regularizer, d, "regularizer"),
+            regularizer=None if regularizer is None else regularizer * factor,
             n_components=options.n_components,
             approximate_counting=options.approximate_counting,
             time_limit=options.time_limit,
@@ -126,7 +134,7 @@ class LPTMLBase(CallbackSupport, BaseEstimator):
             verbose=int(options.verbose),
             callback=progress if progress.wanted else None,
             checkpoint=options.checkpoint,
-            initial_metric=_inputs.check_metric(initial_metric, d, "initial_metric"),
+            initial_metric=None if start is None else start / factor,
         )
         self.components_ = components(learned.A)
         total = learned.total_weight
@@ -135,7 +143,7 @@ class LPTMLBase(CallbackSupport, BaseEstimator):
         self.n_iter_ = max(1, learned.n_trials)
         self.n_infeasible_ = learned.n_infeasible
         self.status_ = learned.status.value
-        self.lower_bound_ = _lower_bound(source, learned) / source.total_weight
+        self.lower_bound_ = _lower_bound(unit, learned) / total
         progress.end()
         return learned
 
@@ -147,6 +155,43 @@ class LPTMLBase(CallbackSupport, BaseEstimator):
         self.trivial_rate_ = min(given.trivial_costs()) / total
         self.lower_bound_ *= learned.total_weight / total
         self.n_violations_ = round(counted.cost(A))
+
+
+def in_unit_scale(source: ConstraintSet | LabelledPairs) -> tuple[ConstraintSet | LabelledPairs, float]:
+    """Return the constraints with features and bounds of order one, and the factor that undoes it.
+
+    Features are divided by a power of two and bounds by a power of four, so that nothing is rounded and data
+    in other units give the same metric, bit for bit, in those units.
+
+    Examples
+    --------
+    >>> pairs = ConstraintSet.from_differences([[3e60], [5e60]], [1, -1], bounds=(4e60, 4e60))
+    >>> unit, factor = in_unit_scale(pairs)
+    >>> unit.cost(np.array([[1.0]])), pairs.cost(np.array([[factor]]))
+    (0.0, 0.0)
+    """
+    if isinstance(source, LabelledPairs):
+        size = _power_of_two(np.abs(source.X).max(initial=0.0))
+        bound = _power_of_two(max(source.bounds))
+        u, l = source.bounds
+        bounds = (u / bound, l / bound)
+        return replace(source, X=source.X / size, bounds=bounds), (bound / size) ** 2
+    W = source.W
+    largest = max(np.abs(part).max(initial=0.0) for part in (source.V, W) if part is not None)
+    size = _power_of_two(largest)
+    bound = _power_of_two(np.sqrt(source.bound.max()))
+    unit = ConstraintSet(
+        V=source.V / size,
+        W=None if W is None else W / size,
+        sign=source.sign.view(),
+        bound=source.bound / bound**2,
+        weight=source.weight.view(),
+    )
+    return unit, (bound / size) ** 2
+
+
+def _power_of_two(value: float) -> float:
+    return float(2.0 ** np.floor(np.log2(value))) if value > 0 else 1.0
 
 
 def _lower_bound(source: Source, learned: Any) -> float:
