@@ -54,7 +54,9 @@ def test_contains_and_indices_agree_for_any_partition():
     everything = np.arange(10_007)
     np.testing.assert_array_equal(np.flatnonzero(sample.contains(everything)), sample.indices())
     parts = np.array_split(everything, 7)
-    np.testing.assert_array_equal(np.concatenate([part[sample.contains(part)] for part in parts]), sample.indices())
+    np.testing.assert_array_equal(
+        np.concatenate([part[sample.contains(part)] for part in parts]), sample.indices()
+    )
 
 
 def test_the_head_is_a_prefix():

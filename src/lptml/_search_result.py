@@ -40,14 +40,14 @@ class SearchInterruptedWarning(UserWarning):
     """The search was interrupted and returned the best metric so far."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Progress:
     """What a callback is told."""
 
     n_trials: int
     max_trials: int
     best_cost: float  # estimated, when counting is approximate
-    A: Floats  # the best metric so far
+    A: Floats  # (d, d) the best metric so far
     seconds: float
     n_infeasible: int
 

@@ -27,6 +27,7 @@ from lptml.sampling import Sample, draw_sample, grid_position, trial_rng
 from lptml.scaling import scale_metric
 from lptml.sdp import Status
 
+_TOLERANCE = 1e-8  # of the solver: candidates are compared, not kept; a tenth of what counts as violated
 _ROWS = 1 << 16  # rows of a block of a pass over a sample
 _ROUNDS = 200  # passes over one sample; each adds constraints that were violated, so few are ever needed
 
@@ -200,6 +201,7 @@ def _solve(
         regularizer=problem.regularizer,
         rho=rho,
         minimal=False,
+        tol=_TOLERANCE,
     )
     status = {
         Status.OPTIMAL: TrialStatus.FEASIBLE,

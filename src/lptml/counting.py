@@ -68,14 +68,22 @@ def best_multiple(constraints: ConstraintSet, A: Floats, slope: float = 0.0) -> 
     >>> best_multiple(pairs, np.eye(1), slope=1.0)
     Scaled(scale=0.56..., cost=0.56...)
     """
-    values = constraints.values(A)
+    values = _values(constraints, A)
     scale, cost = _best_multiple(values, constraints.sign, constraints.bound, constraints.weight, slope)
     return Scaled(float(scale), float(cost))
 
 
 def violations(constraints: ConstraintSet, A: Floats) -> NDArray[np.uint8]:
     """Which constraints A violates, one bit each."""
-    return np.packbits(is_violated(constraints.values(A), constraints.sign, constraints.bound))
+    return np.packbits(is_violated(_values(constraints, A), constraints.sign, constraints.bound))
+
+
+def _values(constraints: ConstraintSet, A: Floats) -> Floats:
+    """<C_i, A>, without the factor of A that gives ``ConstraintSet.values`` the last digits of tiny values."""
+    values = np.einsum("ij,ij->i", constraints.V @ A, constraints.V)  # (n,)
+    if constraints.W is not None:
+        values -= np.einsum("ij,ij->i", constraints.W @ A, constraints.W)
+    return values
 
 
 @dataclass(frozen=True, eq=False)

@@ -245,11 +245,12 @@ def _run_trials(
 
 
 def _progress(run: Run, limits: _Limits) -> Progress:
+    leader = run.board.leader
     return Progress(
         n_trials=run.next_trial,
         max_trials=limits.trials,
-        best_cost=run.board.leader.cost,
-        A=run.board.leader.metric,
+        best_cost=leader.cost,
+        A=leader.metric,
         seconds=run.elapsed,
         n_infeasible=int(run.statuses[TrialStatus.INFEASIBLE]),
     )
