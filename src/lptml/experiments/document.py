@@ -325,6 +325,7 @@ def _closing(records: dict[str, Record]) -> str:
             name,
             str(record["n_rows"]),
             f"{record['seconds_of_all_pieces'] / 60:.1f}",
+            str(record["pieces_not_run"]),
             str(len(record["failures"])),
         ]
         for name, record in records.items()
@@ -336,7 +337,7 @@ def _closing(records: dict[str, Record]) -> str:
 
 Minutes are summed over the pieces of work of all processes, as the wall clock saw them.
 
-{_table(["experiment", "rows", "minutes", "kinds of failure"], rows)}
+{_table(["experiment", "rows", "minutes", "pieces not run", "kinds of failure"], rows)}
 """
     for title, items in (("Notes", notes), ("Failures", failures)):
         if items:

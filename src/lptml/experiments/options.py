@@ -46,8 +46,8 @@ class Options:
     workers : tuple of int
         Numbers of workers in the parallel figure.
     minutes : float or None
-        Start no new piece of work after this long; what is done by then is what the results are of. Pieces are
-        ordered by execution, so that it is a number of executions of everything.
+        Start no new piece of work after this long; what is done by then is what the results are of. Pieces
+        are ordered by execution, so that it is a number of executions of everything.
     resume : bool
         Keep the rows of an earlier run with the same options.
     """
