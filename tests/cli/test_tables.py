@@ -252,7 +252,7 @@ def test_a_malformed_preparation_is_a_value_error() -> None:
         ("x,l\n1,a\n2,a\n", {}, "every label is 'a'"),
         ("x,l\n1,a\n2,b\n", {}, "all 2 labels differ"),
         ("x,l\n1,a\n2,\n3,b\n", {}, r"line 3, column 'l': no label .*--drop-unlabelled"),
-        ("x,l\ninf,a\n2,a\n3,b\n", {}, r"line 2, column 'x': the value is infinite"),
+        ("x,l\ninf,a\n2,a\n3,b\n", {}, r"line 2, column 'x': the value inf is infinite or too large"),
         ("x,z,l\n1,,a\n2,,a\n3,,b\n", {}, "column 'z': the column holds no number at all"),
         (
             "x,l\n1,a\n2,a\n3,b\n",

@@ -17,6 +17,7 @@ from lptml.cli.errors import InputError, quoted
 from lptml.cli.tables import Column, Table
 
 IMPUTE = ("median", "mean", "zero", "drop")
+LARGEST = 1e100  # squares and sums of squares of features must not overflow
 MAX_CATEGORIES = 64  # more values than this is an identifier, not a category
 
 
@@ -84,11 +85,11 @@ class Preparation:
             if column.name not in self.fill:
                 _refuse_missing(table, column, gone)
             x = np.where(gone, self.fill[column.name], x).astype(np.float64)
-        infinite = np.flatnonzero(~np.isfinite(x))
-        if infinite.size:
+        beyond = np.flatnonzero(~(np.abs(x) <= LARGEST))
+        if beyond.size:
             raise InputError(
-                "the value is infinite; correct it, or leave the column out with --drop",
-                table.place(int(infinite[0]), column.name),
+                f"the value {x[beyond[0]]:g} is infinite or too large; correct it, or leave the column out",
+                table.place(int(beyond[0]), column.name),
             )
         return x
 
