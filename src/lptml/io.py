@@ -208,6 +208,8 @@ class _Writer:
             raise ValueError(f"only estimators of lptml can be saved, got {type(estimator).__qualname__}")
         fitted = {key: value for key, value in vars(estimator).items() if _ATTRIBUTE_NAME.fullmatch(key)}
         fitted.pop("preprocessor_", None)  # made anew from the parameter
+        if getattr(estimator, "_suspicion", None) is not None:
+            fitted["suspicion_"] = estimator.suspicion_
         if not fitted:
             raise ValueError(f"this {name} is not fitted: there is nothing to save")
         params = {}
@@ -374,7 +376,12 @@ class _Reader:
         except ValueError as error:
             raise ModelFileError(f"a parameter is out of its domain: {error}") from error
         for key, value in fitted.items():
-            if not _ATTRIBUTE_NAME.fullmatch(key) or key == "preprocessor_" or hasattr(cls, key):
+            settable = isinstance(getattr(cls, key, None), property) and key == "suspicion_"
+            if (
+                not _ATTRIBUTE_NAME.fullmatch(key)
+                or key == "preprocessor_"
+                or (hasattr(cls, key) and not settable)
+            ):
                 raise ModelFileError(f"{key!r} is not the name of a fitted attribute of {name}")
             setattr(estimator, key, self.value(value, depth + 1))
         _check_fitted(estimator, name)

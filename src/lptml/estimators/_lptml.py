@@ -23,6 +23,7 @@ from lptml.estimators import _inputs
 from lptml.estimators._callbacks import CallbackSupport, Progress
 from lptml.estimators._inputs import FloatArray
 from lptml.estimators._mahalanobis import components_from_metric
+from lptml.estimators._suspicion import SuspicionMixin
 from lptml.labels import LabelledPairs
 
 __all__ = [
@@ -76,7 +77,7 @@ PAIR_CONSTRAINTS: dict[str, Any] = {
 }
 
 
-class LPTMLBase(CallbackSupport, BaseEstimator):
+class LPTMLBase(SuspicionMixin, CallbackSupport, BaseEstimator):
     """Learning, and the fitted attributes that tell what was learned."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = COMMON_CONSTRAINTS
@@ -137,13 +138,11 @@ class LPTMLBase(CallbackSupport, BaseEstimator):
             initial_metric=None if start is None else start / factor,
         )
         self.components_ = components(learned.A)
-        total = learned.total_weight
-        self.history_ = tuple((seconds, cost / total, trials) for seconds, cost, trials in learned.history)
         self.n_trials_ = learned.n_trials
         self.n_iter_ = max(1, learned.n_trials)
         self.n_infeasible_ = learned.n_infeasible
         self.status_ = learned.status.value
-        self.lower_bound_ = _lower_bound(unit, learned) / total
+        self.lower_bound_ = _lower_bound(unit, learned)
         progress.end()
         return learned
 
@@ -153,7 +152,8 @@ class LPTMLBase(CallbackSupport, BaseEstimator):
         total = given.total_weight
         self.violation_rate_ = float(given.cost(A)) / total
         self.trivial_rate_ = min(given.trivial_costs()) / total
-        self.lower_bound_ *= learned.total_weight / total
+        self.lower_bound_ /= total
+        self.history_ = tuple((seconds, cost / total, trials) for seconds, cost, trials in learned.history)
         self.n_violations_ = round(counted.cost(A))
 
 

@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lptml.constraints import ConstraintSet
 from lptml.estimators import _inputs
 from lptml.estimators._callbacks import with_callbacks
+from lptml.estimators._inputs import FloatArray
 from lptml.estimators._lptml import (
     COMMON_CONSTRAINTS,
     PAIR_CONSTRAINTS,
@@ -19,6 +21,7 @@ from lptml.estimators._lptml import (
     merge_rows,
     one_direction,
 )
+from lptml.estimators._suspicion import share_of_first
 from lptml.estimators.base import PairsMixin
 
 __all__ = ["LPTML"]
@@ -214,4 +217,10 @@ class LPTML(PairsMixin, LPTMLBase):
         self._report(learned, given, each_as_one(given))
         self.support_ = first[learned.support]
         self._calibrate(points, labels, calibration_params, weight)
+        self._remember(V, labels)
         return self
+
+    def _judge(self, V: FloatArray, labels: NDArray[np.int8]) -> FloatArray:
+        squares = ((V @ self.components_.T) ** 2).sum(axis=1)
+        u, l = (np.full(len(V), bound**2) for bound in self.bounds_)
+        return np.where(labels == 1, share_of_first(squares, u), share_of_first(l, squares))

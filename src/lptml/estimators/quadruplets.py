@@ -9,7 +9,15 @@ import numpy as np
 
 from lptml.estimators import _inputs
 from lptml.estimators._callbacks import with_callbacks
-from lptml.estimators._lptml import LPTMLBase, comparisons, each_as_one, merge_rows, one_direction
+from lptml.estimators._inputs import FloatArray
+from lptml.estimators._lptml import (
+    LPTMLBase,
+    comparisons,
+    each_as_one,
+    merge_rows,
+    one_direction,
+)
+from lptml.estimators._suspicion import share_of_first
 from lptml.estimators.base import QuadrupletsMixin
 
 __all__ = ["LPTML_Quadruplets"]
@@ -178,4 +186,9 @@ class LPTML_Quadruplets(QuadrupletsMixin, LPTMLBase):
         given = comparisons(near, far, weight)
         self._report(learned, given, each_as_one(given))
         self.support_ = first[learned.support]
+        self._remember(near, far)
         return self
+
+    def _judge(self, near: FloatArray, far: FloatArray) -> FloatArray:
+        squares = [((V @ self.components_.T) ** 2).sum(axis=1) for V in (near, far)]
+        return share_of_first(*squares)

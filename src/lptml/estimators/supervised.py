@@ -233,7 +233,17 @@ class LPTML_Supervised(SupervisedMixin, LPTMLBase):
         else:
             self._report(learned, chosen.source, each_as_one(chosen.source))
         self.support_ = rows[chosen.points(learned.support)]
+        self._remember(points, codes, weight)
         return self
+
+    def _judge(self, X: FloatArray, codes: NDArray[np.int64], weight: FloatArray | None) -> FloatArray:
+        from lptml.trust import trust_labels
+
+        known = codes >= 0
+        w = None if weight is None else weight[known]
+        suspicion = np.zeros(len(X))  # nothing is claimed about an unlabelled point
+        suspicion[known] = trust_labels(X[known], codes[known], len(self.classes_), weight=w).suspicion
+        return suspicion
 
     def _all_pairs(self, X: FloatArray, codes: NDArray[np.int64], weight: FloatArray | None) -> LabelledPairs:
         return LabelledPairs.from_labels(

@@ -1,0 +1,86 @@
+"""Which training labels a fitted learner distrusts: ``suspicion_`` and ``suspects()``.
+
+Suspicions are found when they are first asked for, so that a fit which nobody asks about pays nothing. Until
+then the learner keeps its training data.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from lptml.estimators._inputs import FloatArray
+
+__all__ = ["SuspicionMixin", "share_of_first"]
+
+
+class SuspicionMixin:
+    """Suspicions of a learner that defines ``_judge`` and calls ``_remember`` at the end of fit."""
+
+    _training: tuple[Any, ...] | None
+    _suspicion: FloatArray | None
+
+    @property
+    def suspicion_(self) -> FloatArray:
+        """How strongly each training label is contradicted, from 0 to 1; found when first asked for."""
+        check_is_fitted(self, "components_")
+        suspicion = self.__dict__.get("_suspicion")
+        if suspicion is None:
+            training = self.__dict__.get("_training")
+            if training is None:
+                raise AttributeError("suspicion_ was not asked for before the model was saved")
+            suspicion = self._suspicion = self._judge(*training)
+        return np.asarray(suspicion, dtype=np.float64)
+
+    @suspicion_.setter
+    def suspicion_(self, suspicion: FloatArray) -> None:
+        self._suspicion = suspicion
+
+    def suspects(self, n_suspects: int | None = None) -> NDArray[np.intp]:
+        """Return the numbers of the training labels to distrust, the most suspicious first.
+
+        Parameters
+        ----------
+        n_suspects : int, optional
+            How many; if not given, those that are more likely wrong than right.
+
+        Returns
+        -------
+        ndarray of int
+            Rows of X for labelled points, numbers of the tuples for the others.
+        """
+        suspicion = self.suspicion_
+        ranked = np.argsort(-suspicion, kind="stable")
+        if n_suspects is None:
+            return ranked[: int((suspicion > 0.5).sum())]
+        count: Any = n_suspects
+        if isinstance(count, bool) or not isinstance(count, Integral) or count < 0:
+            raise ValueError(f"n_suspects must be a whole number that is not negative, got {count!r}")
+        return ranked[:n_suspects]
+
+    def _judge(self, *training: Any) -> FloatArray:
+        """Return the suspicion of every training label."""
+        raise NotImplementedError
+
+    def _remember(self, *training: Any) -> None:
+        """Keep what suspicions are found from."""
+        self._training = training
+        self._suspicion = None
+
+
+def share_of_first(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return first / (first + second): the suspicion that a length which should be the shorter is not.
+
+    It is 1/2 where both are equal, and tends to 1 as the second vanishes.
+
+    Examples
+    --------
+    >>> share_of_first(np.array([1.0, 3.0, 0.0]), np.array([1.0, 1.0, 0.0]))
+    array([0.5 , 0.75, 0.5 ])
+    """
+    total = first + second
+    return np.divide(first, total, out=np.full_like(total, 0.5), where=total > 0)
