@@ -15,14 +15,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from lptml._refine_kernel import smooth_gram, smooth_rows
+from lptml._threads import single_threaded
 from lptml.constraints import ConstraintSet, Floats, Ints, Source
 from lptml.indexed import IndexedPairs
 from lptml.labels import LabelledPairs
@@ -339,16 +338,4 @@ def _starting_factor(A: Floats, rank: int | None) -> Floats:
     return np.ascontiguousarray((Q[:, -k:] * np.sqrt(top)).T)
 
 
-@cache
-def _threadpools() -> Any:
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
-
-
-def single_threaded(condition: bool = True) -> Any:
-    """A context in which BLAS uses one thread, if the condition holds: faster on small matrices."""
-    return _threadpools().limit(limits=1, user_api="blas") if condition else nullcontext()
-
-
-__all__ = ["Schedule", "anneal", "blend", "cool", "representative", "rescaled", "single_threaded", "truncate"]
+__all__ = ["Schedule", "anneal", "blend", "cool", "representative", "rescaled", "truncate"]

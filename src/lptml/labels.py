@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lptml._threads import share_out
 from lptml.constraints import (
     TOLERANCE,
     ConstraintSet,
@@ -30,7 +31,8 @@ from lptml.validation import check_bounds, check_points, check_weight
 
 #: Up to this many pairs the best scale is found by sorting all of them, above it by sorting this many.
 SCALE_PAIRS = 1 << 21
-_BLOCK = 1024  # points a side of a block: 8 MB of squared distances
+_PARTS = 16  # a count is made in this many parts, several at a time
+_BLOCK = 512  # points a side of a tile: its 2 MB of squared distances stay in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,18 +230,31 @@ class LabelledPairs:
         left = np.column_stack([-2.0 * Z, norms, ones])
         right = np.column_stack([Z, ones, norms])
         u, l = self.bounds
-        similar = dissimilar = 0.0
-        for rows, columns, same in self._tiles():
-            d2 = left[rows] @ right[columns].T
-            slack = 1e-14 * (norms[rows].max() + norms[columns].max())
-            if same:
-                wrong = _exceed(d2, (1 + TOLERANCE) * u * u, slack, Z[rows], Z[columns])
-                twice = 0.5 if rows == columns else 1.0
-                similar += twice * _weigh(wrong, w, rows, columns)
-            else:
-                right_ones = _exceed(d2, (1 - TOLERANCE) * l * l, slack, Z[rows], Z[columns])
-                dissimilar += _weigh(~right_ones, w, rows, columns)
-        return self.similar_weight * similar + self.dissimilar_weight * dissimilar
+
+        def violated(tiles: list[tuple[slice, slice, bool]]) -> Floats:
+            """The weights of violated similar and dissimilar pairs in these tiles."""
+            total = np.zeros(2)
+            tile, mask = np.empty(_BLOCK * _BLOCK), np.empty(_BLOCK * _BLOCK, dtype=bool)
+            for rows, columns, same in tiles:
+                shape = (rows.stop - rows.start, columns.stop - columns.start)
+                d2 = tile[: shape[0] * shape[1]].reshape(shape)
+                np.matmul(left[rows], right[columns].T, out=d2)
+                over = mask[: d2.size].reshape(shape)
+                slack = 1e-14 * (norms[rows].max() + norms[columns].max())
+                threshold = (1 + TOLERANCE) * u * u if same else (1 - TOLERANCE) * l * l
+                _exceed(d2, threshold, slack, Z[rows], Z[columns], over)
+                if same:
+                    total[0] += (0.5 if rows == columns else 1.0) * _weigh(over, w, rows, columns)
+                else:
+                    np.logical_not(over, out=over)
+                    total[1] += _weigh(over, w, rows, columns)
+            return total
+
+        tiles = list(self._tiles())
+        # The parts do not depend on the number of processors, so neither does the rounding of their sum.
+        parts = [tiles[k::_PARTS] for k in range(min(_PARTS, 1 + len(tiles) // 64))]
+        similar, dissimilar = np.sum(share_out(violated, parts), axis=0)
+        return float(self.similar_weight * similar + self.dissimilar_weight * dissimilar)
 
     @cached_property
     def _by_class(self) -> Ints:
@@ -313,14 +328,16 @@ def _pair_weight(group: Ints, w: Floats) -> float:
     return float((sums**2).sum() - (w**2).sum()) / 2
 
 
-def _exceed(d2: Floats, threshold: float, slack: float, Z: Floats, Y: Floats) -> NDArray[np.bool_]:
-    """Which squared distances exceed a threshold; those too close to call are computed anew."""
-    over = d2 > threshold
-    np.abs(np.subtract(d2, threshold, out=d2), out=d2)
-    if d2.min() <= slack:
-        i, j = np.nonzero(d2 <= slack)
+def _exceed(
+    d2: Floats, threshold: float, slack: float, Z: Floats, Y: Floats, over: NDArray[np.bool_]
+) -> None:
+    """Set in ``over`` which squared distances exceed a threshold, computing anew those too close to call."""
+    np.greater(d2, threshold + slack, out=over)
+    surely = np.count_nonzero(over)
+    np.greater(d2, threshold - slack, out=over)
+    if np.count_nonzero(over) != surely:
+        i, j = np.nonzero(over & (d2 <= threshold + slack))
         over[i, j] = _row_squares(Z[i] - Y[j]) > threshold
-    return over
 
 
 def _weigh(mask: NDArray[np.bool_], w: Floats | None, rows: slice, columns: slice) -> float:

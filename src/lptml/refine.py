@@ -195,6 +195,8 @@ def refine(
         run.begin(starts)
         if run.enumerable:  # everything is searched in the end: one annealing, for a metric inside its cell
             n_starts, n_hops, starts, steps = min(n_starts, 1), 0, (), steps // 2
+        elif run.judge is not near:  # minibatches: every start ends alike
+            n_starts, n_hops = min(n_starts, 2), min(n_hops, 1)
         run.anneal_all(starts, n_starts, max(1, steps))
         run.hop(n_hops, max(1, steps // 2))
         run.finish()
