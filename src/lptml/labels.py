@@ -252,7 +252,8 @@ class LabelledPairs:
 
         tiles = list(self._tiles())
         # The parts do not depend on the number of processors, so neither does the rounding of their sum.
-        parts = [tiles[k::_PARTS] for k in range(min(_PARTS, 1 + len(tiles) // 64))]
+        count = min(_PARTS, 1 + len(tiles) // 64)
+        parts = [tiles[k::count] for k in range(count)]
         similar, dissimilar = np.sum(share_out(violated, parts), axis=0)
         return float(self.similar_weight * similar + self.dissimilar_weight * dissimilar)
 
