@@ -21,7 +21,7 @@ from lptml.cli.options import (
     prepared,
     reading,
 )
-from lptml.cli.output import emit
+from lptml.cli.output import check_target, emit
 from lptml.cli.pairs import read_pairs
 
 
@@ -101,4 +101,6 @@ def _target(data: str, output: str | None) -> str:
         raise click.UsageError("a model is a binary file: name it with -o MODEL")
     if output is None and data == "-":
         raise click.UsageError("with DATA from standard input, name the model with -o MODEL")
-    return output if output is not None else f"{Path(data).stem}.model.npz"
+    target = output if output is not None else f"{Path(data).stem}.model.npz"
+    check_target(target)
+    return target

@@ -23,12 +23,22 @@ from lptml.cli.errors import OutputError
 Cells = list[Any] | np.ndarray[Any, Any]
 
 
-@contextlib.contextmanager
-def replacing(path: str) -> Iterator[Path]:
-    """A temporary path in the folder of ``path`` that takes its place when the block ends well."""
+def check_target(path: str) -> Path:
+    """Where ``path`` leads, or an error: known before long work, not after it."""
     final = Path(os.path.realpath(path))
     if final.is_dir():
         raise OutputError(f"{path}: is a folder; name a file inside it")
+    if not final.parent.is_dir():
+        raise OutputError(f"{path}: cannot be written: there is no folder {final.parent}; make it first")
+    if not os.access(final.parent, os.W_OK):
+        raise OutputError(f"{path}: cannot be written: the folder {final.parent} is read-only")
+    return final
+
+
+@contextlib.contextmanager
+def replacing(path: str) -> Iterator[Path]:
+    """A temporary path in the folder of ``path`` that takes its place when the block ends well."""
+    final = check_target(path)
     try:
         handle, name = tempfile.mkstemp(prefix=f".{final.name[:40]}.", suffix=final.suffix, dir=final.parent)
     except OSError as problem:

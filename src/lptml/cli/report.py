@@ -23,7 +23,7 @@ from lptml.cli.options import (
     prepared,
     reading,
 )
-from lptml.cli.output import emit, write_text
+from lptml.cli.output import check_target, emit, write_text
 from lptml.cli.pairs import Pairs, read_pairs
 from lptml.cli.prepare import Points
 
@@ -147,4 +147,7 @@ def _stored(path: str, points: Points, pairs: Pairs | None) -> Any:
 def _target(data: str, output: str | None) -> str:
     if output is None and data == "-":
         raise click.UsageError("with DATA from standard input, name the page with -o FILE")
-    return output if output is not None else f"{Path(data).stem}.html"
+    target = output if output is not None else f"{Path(data).stem}.html"
+    if target != "-":
+        check_target(target)
+    return target

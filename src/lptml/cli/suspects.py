@@ -20,7 +20,7 @@ from lptml.cli.options import (
     prepared,
     reading,
 )
-from lptml.cli.output import emit, note, write_columns
+from lptml.cli.output import check_target, emit, note, write_columns
 from lptml.cli.pairs import read_pairs
 
 
@@ -52,6 +52,8 @@ def suspects(
       lptml datasets poisoned | lptml suspects - --label class
       lptml suspects bottles.csv --key id --pairs verdicts.csv
     """
+    if output not in (None, "-"):
+        check_target(str(output))
     table = load_table(data, options)
     need_one_of(label, pairs, table)
     points = prepared(table, options, None if pairs else label)
