@@ -12,7 +12,11 @@ from lptml.cli.tables import read_table
 
 # (option, settings, help); a help text ends with the estimator's default.
 COMMON: list[tuple[str, dict[str, Any], str]] = [
-    ("--max-trials", {"type": click.IntRange(min=0)}, "Trials of the search, the paper's t. [default: 100, fewer above 13 features]"),
+    (
+        "--max-trials",
+        {"type": click.IntRange(min=0)},
+        "Trials of the search, the paper's t. [default: 100, fewer above 13 features]",
+    ),
     (
         "--epsilon",
         {"type": click.FloatRange(min=0, min_open=True)},

@@ -47,7 +47,7 @@ Pairs = FloatArray | LabelledPairs
 
 #: Domains of the options that every LPTML estimator has.
 COMMON_CONSTRAINTS: dict[str, Any] = {
-    "max_trials": [Interval(Integral, 0, None, closed="left")],
+    "max_trials": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
     "epsilon": [Interval(Real, 0, None, closed="neither")],
     "objective": [StrOptions({"random", "trace", "prior"})],
     "refine": ["boolean"],

@@ -31,8 +31,9 @@ class LPTML_Triplets(TripletsMixin, LPTMLBase):
 
     Parameters
     ----------
-    max_trials : int, default=100
+    max_trials : int or "auto", default="auto"
         Random samples that the search solves exactly (the paper's t); 0 leaves everything to refinement.
+        "auto" is 100 up to 13 features and fewer beyond, where a trial is slow and refinement finds more.
     epsilon : float, default=0.5
         Resolution of the search's grid of sampling rates, p = (1 + epsilon)^-i.
     objective : {"trace", "random", "prior"}, default="trace"
@@ -110,7 +111,7 @@ class LPTML_Triplets(TripletsMixin, LPTMLBase):
     def __init__(
         self,
         *,
-        max_trials: int = 100,
+        max_trials: int | str = "auto",
         epsilon: float = 0.5,
         objective: str = "trace",
         refine: bool = True,
