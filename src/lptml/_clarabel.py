@@ -8,86 +8,112 @@ semidefinite cone.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import clarabel
 import numpy as np
 from scipy import sparse
 
+from lptml._farkas import repairs
 from lptml.constraints import Floats
-from lptml.sdp import Problem, Solution, Status, certificate, conclude, infeasible
+from lptml.sdp import ACCEPT, Problem, Solution, Status, certificate, conclude, infeasible
 
 
 def solve_clarabel(problem: Problem, tol: float) -> Solution:
     """Solve with Clarabel and check the answer as that of the kernel is checked."""
-    rows, rhs, cost, scale, size, units = _normalised(problem)
-    plain = _run(problem, rows, rhs, cost, tol, size, elastic=False)
-    multipliers = np.maximum(np.array(plain.z[: len(rhs)]), 0.0)
-    A = _metric(plain, scale)
-    solution = conclude(problem, A, multipliers * size / units, plain.iterations, "clarabel", 0.0)
+    scaled = _normalised(problem)
+    plain = _run(scaled, 1.0, tol, elastic=False)
+    multipliers = np.maximum(np.array(plain.z[: len(scaled.rhs)]), 0.0)
+    X = _metric(plain, problem)
+    A = X / scaled.scale[:, None] / scaled.scale
+    dual = multipliers * scaled.size / scaled.units
+    solution = conclude(problem, A, dual, plain.iterations, "clarabel", 0.0)
     if solution.status is Status.OPTIMAL:
         return solution
-    elastic = _run(problem, rows, rhs, cost * 1e-6, tol, 1e6 * size, elastic=True)
-    A, t = _metric(elastic, scale), float(elastic.x[-1])
-    for weights in (multipliers, np.maximum(np.array(elastic.z[: len(rhs)]), 0.0)):
-        proof = certificate(problem, weights / units)
-        if proof is not None:
-            return infeasible(problem, A, proof, plain.iterations, "clarabel", t)
+    elastic = _run(scaled, 1e-6, tol, elastic=True)
+    t = float(elastic.x[-1])
+    if t > 0.01 * ACCEPT:
+        X = _metric(elastic, problem)
+        A = X / scaled.scale[:, None] / scaled.scale
+        for y in (multipliers, np.maximum(np.array(elastic.z[: len(scaled.rhs)]), 0.0)):
+            for candidate in (y, *repairs(scaled.U, problem.sign, scaled.R, y, X)):
+                proof = certificate(problem, candidate / scaled.units)
+                if proof is not None:
+                    return infeasible(problem, A, proof, plain.iterations, "clarabel", t)
     return solution
 
 
-def _normalised(problem: Problem) -> tuple[Floats, Floats, Floats, Floats, float, Floats]:
-    """Rows s_i svec(C_i), right-hand sides, svec(C0), and what undoes the scaling."""
+@dataclass(frozen=True)
+class _Scaled:
+    """A problem in normalised units, and what undoes the scaling."""
+
+    U: Floats  # (m, d) or (2m, d)
+    R: Floats  # (0, d, d) or (1, d, d)
+    rows: Floats  # (n, D): s_i svec(C_i)
+    rhs: Floats  # (n,)
+    cost: Floats  # (D,): svec(C0)
+    c: float
+    scale: Floats  # (d,)
+    size: float
+    units: Floats  # (n,)
+
+
+def _normalised(problem: Problem) -> _Scaled:
     p = problem
     d = len(p.C0)
-    stacked = np.vstack([p.V, p.W]) / np.sqrt(np.resize(p.bound, len(p.V) + len(p.W)))[:, None]
-    largest = np.abs(stacked).max(axis=0, initial=0.0)
+    U = np.vstack([p.V, p.W]) / np.sqrt(np.resize(p.bound, len(p.V) + len(p.W)))[:, None]
+    largest = np.abs(U).max(axis=0, initial=0.0)
     largest[largest == 0] = 1.0
-    scale = largest * np.sqrt(d * np.mean((stacked / largest) ** 2, axis=0)) if len(stacked) else np.ones(d)
+    scale = largest * np.sqrt(d * np.mean((U / largest) ** 2, axis=0)) if len(U) else np.ones(d)
     scale[scale == 0] = 1.0
-    stacked = stacked / scale
-    matrices = stacked[: p.m, :, None] * stacked[: p.m, None, :]
+    U = U / scale
+    matrices = U[: p.m, :, None] * U[: p.m, None, :]
     if len(p.W):
-        matrices = matrices - stacked[p.m :, :, None] * stacked[p.m :, None, :]
+        matrices = matrices - U[p.m :, :, None] * U[p.m :, None, :]
     matrices = p.sign[:, None, None] * matrices
-    rhs = p.sign.copy()
-    units = p.bound
-    if len(p.R):
-        R = p.R[0] / scale[:, None] / scale
-        unit = abs(p.rho) or np.abs(R).max()
-        matrices = np.concatenate([matrices, R[None] / unit])
-        rhs = np.append(rhs, p.rho / unit)
-        units = np.append(units, unit)
+    R = p.R / scale[:, None] / scale
+    unit = abs(p.rho) or float(np.abs(R).max(initial=0.0)) or 1.0
+    R = R / unit
     C0 = p.C0 / scale[:, None] / scale
     size = float(np.trace(C0)) / d
-    return _svec(matrices), rhs, _svec(C0[None])[0] / size, scale, size, units
+    return _Scaled(
+        U=U,
+        R=R,
+        rows=_svec(np.concatenate([matrices, R])),
+        rhs=np.append(p.sign, p.rho / unit) if len(R) else p.sign,
+        cost=_svec(C0[None])[0] / size,
+        c=p.c / size,
+        scale=scale,
+        size=size,
+        units=np.append(p.bound, unit) if len(R) else p.bound,
+    )
 
 
-def _run(
-    problem: Problem, rows: Floats, rhs: Floats, cost: Floats, tol: float, size: float, *, elastic: bool
-) -> Any:
-    """Clarabel on min cost'x (+ t), rows x (- t) <= rhs, x in the semidefinite cone (t >= 0)."""
-    D = len(cost)
-    d = len(problem.C0)
+def _run(scaled: _Scaled, weight: float, tol: float, *, elastic: bool) -> Any:
+    """Clarabel on min weight cost'x (+ t), rows x (- t) <= rhs, x in the semidefinite cone (t >= 0)."""
+    D = len(scaled.cost)
+    d = len(scaled.scale)
+    n = len(scaled.rows)
     extra = int(elastic)
     A = sparse.vstack(
         [
-            sparse.csc_matrix(np.hstack([rows, -np.ones((len(rows), extra))])),
+            sparse.csc_matrix(np.hstack([scaled.rows, -np.ones((n, extra))])),
             sparse.csc_matrix(([-1.0] * extra, ([0] * extra, [D] * extra)), shape=(extra, D + extra)),
             sparse.hstack([-sparse.identity(D), sparse.csc_matrix((D, extra))]),
         ],
         format="csc",
     )
-    b = np.concatenate([rhs, np.zeros(extra + D)])
-    q = np.append(cost, np.ones(extra))
-    cones = [clarabel.NonnegativeConeT(len(rhs) + extra), clarabel.PSDTriangleConeT(d)]
-    if problem.c > 0:
-        A, b, q, cones = _with_log_det(A, b, q, cones, d, problem.c / size)
+    b = np.concatenate([scaled.rhs, np.zeros(extra + D)])
+    q = np.append(weight * scaled.cost, np.ones(extra))
+    cones = [clarabel.NonnegativeConeT(n + extra), clarabel.PSDTriangleConeT(d)]
+    if scaled.c > 0:
+        A, b, q, cones = _with_log_det(A, b, q, cones, d, weight * scaled.c)
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tol
-    n = len(q)
-    return clarabel.DefaultSolver(sparse.csc_matrix((n, n)), q, A, b, cones, settings).solve()
+    P = sparse.csc_matrix((len(q), len(q)))
+    return clarabel.DefaultSolver(P, q, A, b, cones, settings).solve()
 
 
 def _with_log_det(A: Any, b: Floats, q: Floats, cones: list[Any], d: int, c: float) -> Any:
@@ -125,19 +151,16 @@ def _with_log_det(A: Any, b: Floats, q: Floats, cones: list[Any], d: int, c: flo
     return sparse.vstack([wide, block], format="csc"), np.concatenate([b, rhs]), costs, [*cones, *added]
 
 
-def _metric(run: Any, scale: Floats) -> Floats:
-    """The metric in original units from a run's variables, projected onto the semidefinite cone."""
-    d = len(scale)
+def _metric(run: Any, problem: Problem) -> Floats:
+    """The scaled metric of a run, projected onto the semidefinite cone."""
+    d = len(problem.C0)
     D = d * (d + 1) // 2
-    x = np.array(run.x)
-    start = D + d if len(x) > D + 1 else 0
+    start = D + d if problem.c > 0 else 0
     i, j = np.tril_indices(d)
     X = np.zeros((d, d))
-    X[i, j] = x[start : start + D] / np.where(i == j, 1.0, np.sqrt(2.0))
-    X = X + np.tril(X, -1).T
-    values, Q = np.linalg.eigh(X)
-    X = (Q * np.maximum(values, 0.0)) @ Q.T
-    return X / scale[:, None] / scale
+    X[i, j] = np.array(run.x)[start : start + D] / np.where(i == j, 1.0, np.sqrt(2.0))
+    values, Q = np.linalg.eigh(X)  # which reads the lower triangle only
+    return (Q * np.maximum(values, 0.0)) @ Q.T
 
 
 def _svec(matrices: Floats) -> Floats:

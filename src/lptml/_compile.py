@@ -35,7 +35,7 @@ def announce(*kernels: Any) -> None:
 
 def _ready(kernel: Any) -> bool:
     """Whether a kernel is in memory, or on disk for this version of its source."""
-    if kernel.signatures:
+    if getattr(kernel, "signatures", True):  # plain Python functions need no compiling
         return True
     try:
         return bool(kernel._cache._cache_file._load_index())

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lptml.constraints import Floats
 
@@ -32,7 +33,7 @@ def repairs(U: Floats, s: Floats, R: Floats, y: Floats, X: Floats) -> Iterator[F
     yield facial(U, s, R, y, X)
 
 
-def lifted(U: Floats, s: Floats, R: Floats, y: Floats, upper: Floats, bounded: bool) -> Floats:
+def lifted(U: Floats, s: Floats, R: Floats, y: Floats, upper: NDArray[np.bool_], bounded: bool) -> Floats:
     """More weight on semidefinite matrices: the upper bounds, and R if it is one."""
     m, d = U.shape
     y = y.copy()

@@ -202,7 +202,6 @@ def solve(
     C0: Floats,
     c: float,
     K: float,
-    one: float,
     tol: float,
     max_iter: int,
 ) -> tuple[int, int, Floats, Floats, Floats, float]:
@@ -250,7 +249,9 @@ def solve(
             dual -= h[i] * y[i]
             rt -= y[i]
         worst_d = 0.0
+        trace = 0.0
         for i in range(d):
+            trace += X[i, i]
             for j in range(d):
                 Rd[i, j] += C0[i, j] - Z[i, j]
                 worst_d = max(worst_d, abs(Rd[i, j]))
@@ -263,9 +264,9 @@ def solve(
             gap -= c * (d + log_x + log_z - d * np.log(c))
         comp += max(0.0, xz - c * d)
         mu = comp / (n + d + 1)
-        # Where the elastic variable is in the basis, the multipliers are of the size of its cost.
-        worst = max(worst_p, max(abs(rt) / K, worst_d / (1.0 + (K if tau < t * K else 0.0))))
-        worst = max(worst, gap / (one + abs(primal) + abs(dual)))
+        # The objective is its own yardstick: it is positive wherever some distance is asked for.
+        yardstick = abs(primal) + abs(dual) if c == 0.0 else c * d + inner(C0, X) + K * t
+        worst = max(worst_p, max(abs(rt) / K, max(gap, worst_d * trace) / yardstick))
         if worst < best:
             best, best_t = worst, t
             combine(1.0, X, 0.0, X, best_X)
@@ -380,7 +381,7 @@ def scale_problem(
     C0: Floats,
     lower: float,
     cost: float,
-) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats, float, float, float]:
+) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats, float, float]:
     """The problem in coordinates that suit one start and one elastic cost.
 
     Bounds become 1, features get the same root mean square, and then the space is whitened: the average
@@ -388,8 +389,7 @@ def scale_problem(
     the identity. Upper bounds limit A in just these directions, so a feasible X is neither huge nor tiny,
     however correlated the features are.
 
-    Returns (U, s, h, R, C0, T, one, size, unit). Undo: A = T'XT, multipliers times size / bound (unit for R);
-    ``one`` is what the number 1 is worth in units of the normalised objective.
+    Returns (U, s, h, R, C0, T, size, unit). Undo: A = T'XT, multipliers times size / bound (unit for R).
     """
     m, d = V.shape
     k = m + W.shape[0]
@@ -466,4 +466,4 @@ def scale_problem(
     for i in range(d):
         for j in range(d):
             Li[i, j] /= scale[j]
-    return U, sign, h, Rs, Cs, Li, size / whitened, whitened, unit
+    return U, sign, h, Rs, Cs, Li, whitened, unit

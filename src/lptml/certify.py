@@ -3,9 +3,10 @@
 Nothing here is shared with the interior-point kernel: the residuals of an optimum and the inequalities of an
 infeasibility certificate are recomputed from the constraints alone, in a few lines each.
 
-The errors are those of the DIMACS challenge (Mittelmann 2003) for the problem in normalised units, so they
-mean the same whatever the units of the data: bounds are 1, the features of v / sqrt(bound) have root mean
-square 1 / sqrt(d), and the objective matrix has trace d.
+The errors are those of the DIMACS challenge (Mittelmann 2003) with one change: where those divide by
+1 + size, these divide by the size itself, so that they mean the same in any units. The size of the objective is
+never zero where some distance is asked for. Eigenvalues are those in normalised coordinates: bounds are 1, and
+the features of v / sqrt(bound) have root mean square 1 / sqrt(d).
 
 An optimum (A, y) of    min <C0, A> - c log det A   subject to   s_i (<C_i, A> - b_i) <= 0,  <R, A> <= rho,
 A >= 0 has y >= 0, Z = C0 + sum_i s_i y_i C_i >= 0 and no gap between the two objectives. A certificate y >=
@@ -37,11 +38,12 @@ class Residuals:
     primal : float
         Largest violation of a constraint, relative to its bound.
     psd : float
-        How negative the smallest eigenvalue of A is, relative to 1 + its largest.
+        How negative the smallest eigenvalue of A is, relative to the largest.
     dual : float
-        How negative the smallest eigenvalue of Z or the smallest multiplier is, relative to the objective.
+        How negative the smallest eigenvalue of Z, times the trace of A, or the smallest multiplier is,
+        relative to the objective: how much it can spoil the lower bound on the objective.
     gap : float
-        |primal objective - dual objective|, relative to 1 + their sizes.
+        |primal objective - dual objective|, relative to their sizes (to c d + <C0, A> with a log det).
     """
 
     primal: float
@@ -176,13 +178,16 @@ def _check_optimum(
         return np.inf, np.inf, np.inf, np.inf
     wa = np.linalg.eigvalsh(An)
     wz = np.linalg.eigvalsh(Z)
+    yardstick = abs(objective) + abs(dual_objective)
     if c > 0.0:
+        yardstick = c * d + abs(objective)
         for p in range(d):
             objective -= c * np.log(max(wa[p], 1e-300))
             dual_objective += c * (np.log(max(wz[p], 1e-300)) + 1.0 - np.log(c))
-    psd = max(0.0, -wa[0]) / (1.0 + abs(wa[d - 1]))
-    dual = max(0.0, max(-wz[0], -smallest)) / (1.0 + d)
-    gap = abs(objective - dual_objective) / (1.0 + abs(objective) + abs(dual_objective))
+    yardstick = max(yardstick, 1e-300)
+    psd = max(0.0, -wa[0]) / max(wa[d - 1], 1e-300)
+    dual = max(0.0, max(-wz[0] * np.trace(An), -smallest)) / yardstick
+    gap = abs(objective - dual_objective) / yardstick
     return primal, psd, dual, gap
 
 

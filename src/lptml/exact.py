@@ -113,24 +113,16 @@ class Instance:
     tol: float
     counts: Counts = field(default_factory=Counts)
 
+    def problem(self, index: Ints) -> Problem:
+        """The basis problem of the constraints with these numbers."""
+        F = self.constraints
+        W = np.empty((0, F.d)) if F.W is None else F.W[index]
+        sign = F.sign[index].astype(np.float64)
+        return Problem(F.V[index], W, sign, F.bound[index], self.R, self.rho, self.C0, self.c)
+
     def solve(self, index: Ints) -> Solution:
         """w of the constraints with these numbers (Basic-LPTML)."""
-        F = self.constraints
-        d = F.d
-        solution = solve_problem(
-            Problem(
-                F.V[index],
-                np.empty((0, d)) if F.W is None else F.W[index],
-                F.sign[index].astype(np.float64),
-                F.bound[index],
-                self.R,
-                self.rho,
-                self.C0,
-                self.c,
-            ),
-            self.solver,
-            self.tol,
-        )
+        solution = solve_problem(self.problem(index), self.solver, self.tol)
         self.counts.solves += 1
         self.counts.iterations += solution.iterations
         return solution
@@ -235,7 +227,7 @@ def exact_lptml(
 def _conclude(instance: Instance, basis: Ints, solution: Solution, minimal: bool) -> ExactResult:
     proof = solution.certificate
     if minimal and solution.status is Status.OPTIMAL:
-        basis = minimal_basis(instance.solve, basis, solution, len(instance.R))
+        basis = minimal_basis(instance.solve, instance.problem(basis), basis, solution)
     if minimal and solution.status is Status.INFEASIBLE:
         basis, proof = minimal_infeasible(instance.solve, basis, solution)
     elif proof is not None:
@@ -267,8 +259,8 @@ def _ordered(instance: Instance, rng: np.random.Generator, move_to_front: bool) 
             position += len(block)
             continue
         # Only the tests up to the first violated one were needed.
-        instance.counts.violation_tests -= len(block) - violated[0] - 1
-        first = position + violated[0]
+        first = position + int(violated[0])
+        instance.counts.violation_tests -= position + len(block) - first - 1
         h = order[first : first + 1].copy()
         basis, solution = basis_computation(instance, basis, h)
         if move_to_front:

@@ -49,14 +49,17 @@ class Attempt:
     elastic: float
 
 
-#: The first attempt suits nearly everything. Constraints that barely have a solution need multipliers beyond
-#: its elastic cost, or coordinates in which the objective counts for less.
+#: The first attempt suits nearly everything. Constraints that barely have a solution need coordinates in
+#: which the objective counts for less, or multipliers beyond the elastic cost; an objective whose units have
+#: nothing to do with those of the features needs coordinates in which it counts for more.
 ATTEMPTS = (
-    Attempt(lower=1e-2, cost=1e-1, elastic=1e6),
+    Attempt(lower=1e-2, cost=0.3, elastic=1e6),
     Attempt(lower=1e-2, cost=1e-4, elastic=1e6),
+    Attempt(lower=1e-2, cost=10.0, elastic=1e6),
     Attempt(lower=1e-2, cost=1e-8, elastic=1e6),
+    Attempt(lower=1e-2, cost=1e3, elastic=1e6),
     Attempt(lower=1e-2, cost=1e-4, elastic=1e9),
-    Attempt(lower=1.0, cost=1e-1, elastic=1e9),
+    Attempt(lower=1.0, cost=0.1, elastic=1e9),
 )
 
 _MAX_ITERATIONS = 80  # the kernel needs 8 to 30
@@ -120,7 +123,7 @@ class Solution:
         Proof of infeasibility.
     iterations : int
     solver : str
-        Which solver's answer was verified: "numba" or "clarabel".
+        Whose answer was verified: "numba", "clarabel", or "closed form" where A = 0 or the prior is optimal.
     """
 
     status: Status
@@ -254,8 +257,9 @@ def _positive_definite(matrix: Floats) -> bool:
 
 def solve_problem(problem: Problem, solver: str = "numba", tol: float = 1e-9) -> Solution:
     """Solve an instance whose arrays are known to be valid; the entry for inner loops."""
-    if problem.m + len(problem.R) == 0:
-        return _unconstrained(problem)
+    n = problem.m + len(problem.R)
+    if n == 0 or (problem.c == 0 and (problem.sign > 0).all() and problem.rho >= 0):
+        return _closed_form(problem, n)
     solution = None
     if solver == "numba":
         announce(kernel.solve)
@@ -275,11 +279,11 @@ def solve_problem(problem: Problem, solver: str = "numba", tol: float = 1e-9) ->
 def _solve_kernel(problem: Problem, attempt: Attempt, tol: float) -> Solution:
     """One run of the kernel and the check of what it says."""
     p = problem
-    U, s, h, R, C0, T, one, size, unit = kernel.scale_problem(
+    U, s, h, R, C0, T, size, unit = kernel.scale_problem(
         p.V, p.W, p.sign, p.bound, p.R, p.rho, p.C0, attempt.lower, attempt.cost
     )
     _, iterations, X, y, z, t = kernel.solve(
-        U, p.m, s, h, R, C0, p.c / size, attempt.elastic, one, tol, _MAX_ITERATIONS
+        U, p.m, s, h, R, C0, p.c / size, attempt.elastic, tol, _MAX_ITERATIONS
     )
     A = T.T @ X @ T
     A = (A + A.T) / 2
@@ -355,8 +359,8 @@ def certificate(problem: Problem, y: Floats) -> Certificate | None:
     return Certificate(y[:m] / total, extra, check.gap, check.radius)
 
 
-def _unconstrained(problem: Problem) -> Solution:
-    """Nothing to satisfy: A = 0, or the prior itself."""
+def _closed_form(problem: Problem, n: int) -> Solution:
+    """Nothing asks for distance: A = 0, or the prior itself."""
     d = len(problem.C0)
     A = np.zeros((d, d)) if problem.c == 0 else problem.c * np.linalg.inv(problem.C0)
-    return conclude(problem, (A + A.T) / 2, np.empty(0), 0, "closed form", 0.0)
+    return conclude(problem, (A + A.T) / 2, np.zeros(n), 0, "closed form", 0.0)
