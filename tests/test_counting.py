@@ -13,6 +13,7 @@ from lptml.counting import (
     cannot_beat,
     difference_radius,
     exact_multiple,
+    sign_test,
     violations,
     worst_rows,
 )
@@ -113,6 +114,20 @@ def test_the_radius_covers_the_mean():
         missed += abs(part.mean() - x.mean()) > radius
     assert missed <= 0.1 * 500
     assert difference_radius(0.0, 1.0, 2.0, 50, 50, delta) == 0.0
+
+
+def test_the_sign_test_keeps_its_promise():
+    rng = np.random.default_rng(1)
+    n, m, delta = 5000, 500, 0.05
+    x = rng.permutation(np.repeat([1, -1, 0], [250, 250, 4500]))  # no worse in all
+    wrong = 0
+    for _ in range(2000):
+        part = x[rng.permutation(n)[:m]]
+        wrong += sign_test(int((part > 0).sum()), int((part < 0).sum())) < delta
+    assert wrong / 2000 < delta
+    assert sign_test(3, 3) == sign_test(2, 5) == 1.0
+    assert sign_test(40, 0) == pytest.approx(2.0**-40)
+    assert sign_test(4, 3, everything=True) == 0.0
 
 
 def test_a_worse_candidate_is_abandoned_and_an_equal_one_is_not():

@@ -120,9 +120,10 @@ class Leaderboard:
         """The sequential test, on the constraints that both have been counted on."""
         level = min(entry.level, leader.level)
         weight = self._levels[level].weight
-        # The k-th candidate gets a share 6 / (pi k)^2 of delta, and each level an equal part of it.
-        k = entry.trial + 2
-        share = self.delta * 6 / (math.pi * k) ** 2 / len(self.rows)
+        # The best candidate may meet any other as leader, on any level: each of these has its share of delta,
+        # that of the k-th trial in proportion to 1 / (k log^2 k), whose sum over k >= 2 is below 2.11.
+        k = leader.trial + 3
+        share = self.delta / (2.11 * k * math.log(k) ** 2 * len(self.rows))
         handicap = entry.penalty - leader.penalty
         return cannot_beat(entry.masks[level], leader.masks[level], weight, self.n, handicap, share)
 
@@ -138,6 +139,12 @@ class Leaderboard:
         self._drop_losers()
         self.entries.sort(key=lambda entry: entry.order)
         del self.entries[enough:]
+
+    def raise_finalists(self) -> None:
+        """Give the finalists the scales that are best on all scored constraints."""
+        for entry in self.finalists:
+            if entry.level + 1 < len(self.rows):
+                self._raise(entry, len(self.rows) - 1)
 
     def _drop_losers(self) -> None:
         if self.rows:

@@ -13,7 +13,7 @@ from lptml._driver import Run, cost_of
 from lptml._reduction import Entry
 from lptml._search_setup import Prepared
 from lptml._trial import TrialStatus
-from lptml.constraints import ConstraintSet, Floats, Ints, Source
+from lptml.constraints import ConstraintSet, Floats, Ints, Scaled, Source
 from lptml.counting import Flips, exact_multiple
 from lptml.engines.base import PartitionedSource
 from lptml.guarantees import achieved_confidence
@@ -156,14 +156,17 @@ def finish(
     if board.crowned is None and not hurry:
         if board.rows:
             board.settle(_FINALISTS)
-            _count_exactly(source, board.finalists, run)
+            board.raise_finalists()
             exact = True
         if prepared.scoring.n < problem.n:
-            for entry in {id(e): e for e in (board.leader, board.identity)}.values():
-                _rescale(prepared, source, entry, run)
+            if board.rows:
+                _count_exactly(source, board.entries, run)
+            _rescale(prepared, source, board.leader, run)
+            _rescale(prepared, source, board.identity, run, counted=board.identity in board.entries)
     ranked = sorted(board.finalists, key=lambda entry: entry.order)
     best = ranked[0] if board.crowned is None else board.crowned
-    cost = cost_of(source, best.metric) if exact else best.cost - best.penalty
+    counted = prepared.scoring.n < problem.n and best.rate == 0.0
+    cost = cost_of(source, best.metric) if exact and not counted else best.cost - best.penalty
     others = [entry for entry in ranked if entry is not best]
     return SearchResult(
         A=best.metric,
@@ -197,8 +200,13 @@ def _count_exactly(source: Source | PartitionedSource, entries: list[Entry], run
     run.looked += source.n * len(entries)
 
 
-def _rescale(prepared: Prepared, source: Source | PartitionedSource, entry: Entry, run: Run) -> None:
-    """The best multiple over all constraints, where it was found on the scored ones."""
+def _rescale(
+    prepared: Prepared, source: Source | PartitionedSource, entry: Entry, run: Run, counted: bool = True
+) -> None:
+    """The best multiple over all constraints, where it was found on the scored ones.
+
+    Unless ``counted``, the cost so far is an estimate.
+    """
     A, at_zero = entry.A, source.trivial_costs()[0]
     if isinstance(source, ConstraintSet | IndexedPairs):
         flips = Flips.along(A, _blocks(source))
@@ -210,9 +218,9 @@ def _rescale(prepared: Prepared, source: Source | PartitionedSource, entry: Entr
     elif entry.rate == 0.0:
         best = source.best_scale(A)
     else:
-        return
+        best = Scaled(entry.scale, cost_of(source, entry.metric) + entry.penalty)
     run.looked += source.n
-    if best.cost < entry.cost:
+    if best.cost < entry.cost or not counted:
         entry.scale, entry.cost = best.scale, best.cost
 
 

@@ -9,15 +9,20 @@ passes.
 
 Approximate counting (Section 3 of the paper, "Approximate counting"; Maron and Moore, "Hoeffding races",
 1994). Candidates are compared on growing random samples of the constraints, pair by pair on the same ones.
-With x_i = weight_i (violated by the candidate - violated by the leader), of range R and empirical variance
-s^2 over m of n constraints, each of
+Where weights are equal, only constraints on which candidate and leader disagree matter. If the candidate
+were no worse over all constraints, then of k disagreements in the sample a share x > 1/2 would be to its
+disadvantage with probability at most
 
-    R sqrt(f log(2/delta) / (2m)),   f = 1 - (m-1)/n              (Hoeffding; Serfling 1974, without
-    replacement) s sqrt(2 log(3/delta) / m) + 3 R log(3/delta) / m             (empirical Bernstein;
-    Audibert et al. 2007)
+    exp(-k (x log 2x + (1-x) log 2(1-x)))                  (Chernoff; Hoeffding 1963, without replacement)
 
-bounds how far the mean of x_i over the sample is from that over all constraints, at confidence 1 - delta. A
-candidate whose mean exceeds the smaller one is abandoned.
+and it is abandoned when that is below delta. With weights or penalties, the differences
+x_i = weight_i (violated by the candidate - violated by the leader), of range R and empirical variance s^2
+over m of n constraints, have their mean within the smaller of
+
+    R sqrt(f log(2/delta) / (2m)),   f = 1 - (m-1)/n       (Hoeffding; Serfling 1974, without replacement)
+    s sqrt(2 log(3/delta) / m) + 3 R log(3/delta) / m      (empirical Bernstein; Audibert et al. 2007)
+
+of that over all constraints, at confidence 1 - delta.
 """
 
 from __future__ import annotations
@@ -79,7 +84,7 @@ def violations(constraints: ConstraintSet, A: Floats) -> NDArray[np.uint8]:
 
 
 def _values(constraints: ConstraintSet, A: Floats) -> Floats:
-    """<C_i, A>, without the factor of A that gives ``ConstraintSet.values`` the last digits of tiny values."""
+    """<C_i, A>, without the factor of A that gives ``ConstraintSet.values`` the digits of tiny values."""
     values = np.einsum("ij,ij->i", constraints.V @ A, constraints.V)  # (n,)
     if constraints.W is not None:
         values -= np.einsum("ij,ij->i", constraints.W @ A, constraints.W)
@@ -211,27 +216,6 @@ def _subdivide(known: Floats, intervals: NDArray[np.int64]) -> Floats:
     return new[~np.isin(new, known)]
 
 
-def difference_radius(mean: float, second_moment: float, width: float, m: int, n: int, delta: float) -> float:
-    """How far the mean of m of n differences is from that of all n, at confidence 1 - delta.
-
-    Parameters
-    ----------
-    mean, second_moment : float
-        Of the m differences and of their squares.
-    width : float
-        The range of a difference: twice the largest weight.
-    m, n : int
-    delta : float
-    """
-    if m >= n:
-        return 0.0
-    hoeffding = width * math.sqrt((1.0 - (m - 1) / n) * math.log(4.0 / delta) / (2 * m))
-    variance = max(0.0, second_moment - mean * mean)
-    logarithm = math.log(6.0 / delta)
-    bernstein = math.sqrt(2.0 * variance * logarithm / m) + 3.0 * width * logarithm / m
-    return min(hoeffding, bernstein)
-
-
 def cannot_beat(
     candidate: NDArray[np.uint8],
     leader: NDArray[np.uint8],
@@ -254,12 +238,49 @@ def cannot_beat(
     delta : float
     """
     m = len(weight)
-    more = np.unpackbits(candidate & ~leader, count=m) @ weight
-    less = np.unpackbits(leader & ~candidate, count=m) @ weight
-    disagree = np.unpackbits(candidate ^ leader, count=m) @ (weight * weight)
-    mean = float(more - less) / m
-    radius = difference_radius(mean, float(disagree) / m, 2.0 * float(weight.max()), m, n, delta)
+    worse = np.unpackbits(candidate & ~leader, count=m)
+    better = np.unpackbits(leader & ~candidate, count=m)
+    if handicap == 0.0 and weight.min() == weight.max():
+        return sign_test(int(np.count_nonzero(worse)), int(np.count_nonzero(better)), m == n) < delta
+    mean = float(worse @ weight - better @ weight) / m
+    square = float((worse + better) @ (weight * weight)) / m
+    radius = difference_radius(mean, square, 2.0 * float(weight.max()), m, n, delta)
     return n * (mean - radius) + handicap > 0.0
+
+
+def sign_test(worse: int, better: int, everything: bool = False) -> float:
+    """A bound on the chance of so many more ``worse`` than ``better``, were the candidate no worse in all."""
+    disagree = worse + better
+    if worse <= better:
+        return 1.0
+    if everything:
+        return 0.0
+    share = worse / disagree
+    divergence = share * math.log(2.0 * share)
+    if better:
+        divergence += (1.0 - share) * math.log(2.0 * (1.0 - share))
+    return math.exp(-disagree * divergence)
+
+
+def difference_radius(mean: float, second_moment: float, width: float, m: int, n: int, delta: float) -> float:
+    """How far the mean of m of n differences is from that of all n, at confidence 1 - delta.
+
+    Parameters
+    ----------
+    mean, second_moment : float
+        Of the m differences and of their squares.
+    width : float
+        The range of a difference: twice the largest weight.
+    m, n : int
+    delta : float
+    """
+    if m >= n:
+        return 0.0
+    hoeffding = width * math.sqrt((1.0 - (m - 1) / n) * math.log(4.0 / delta) / (2 * m))
+    variance = max(0.0, second_moment - mean * mean)
+    logarithm = math.log(6.0 / delta)
+    bernstein = math.sqrt(2.0 * variance * logarithm / m) + 3.0 * width * logarithm / m
+    return min(hoeffding, bernstein)
 
 
 @njit(cache=True, nogil=True, fastmath=False)
