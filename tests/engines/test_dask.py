@@ -3,15 +3,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
-import pytest
-
-pytest.importorskip("distributed")
-
 import dask
 import dask.array as da
 import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
 
 from lptml.engines import make_engine
 from lptml.engines.base import Engine

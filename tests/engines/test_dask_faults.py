@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import distributed
 import numpy as np
 import pytest
-
-distributed = pytest.importorskip("distributed")
 
 from lptml.engines.errors import EngineLost
 from lptml.engines.partitioned import from_arrays
@@ -24,10 +23,13 @@ pytestmark = pytest.mark.faults
 
 
 @pytest.fixture
-def cluster(client: Any) -> Any:
-    """The cluster with both of its workers: a nanny starts a new one for each that is killed."""
-    client.wait_for_workers(2, timeout=120)
-    return client
+def cluster() -> Iterator[Any]:
+    """Two worker processes, for one test: a killed one may need longer to come back than a test takes."""
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
 
 
 def kill_at(client: Any, trial: int, victims: int = 1) -> Callable[[Any], None]:

@@ -79,7 +79,7 @@ class DaskEngine:
                 return get_client()
             except ValueError:
                 client = Client(
-                    n_workers=cpu_count(), threads_per_worker=1, dashboard_address=None, set_as_default=False
+                    n_workers=cpu_count(), threads_per_worker=1, dashboard_address=":0", set_as_default=False
                 )
         weakref.finalize(self, client.close)
         return client

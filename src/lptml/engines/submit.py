@@ -1,7 +1,7 @@
 """The entry point for ``spark-submit``: learn a metric from files on the cluster's file system.
 
-    spark-submit --master yarn $(python -m lptml.engines.submit --where) --input hdfs:///pairs --output
-    metric.json
+    script=$(python -m lptml.engines.submit --where)
+    spark-submit --master yarn $script --input hdfs:///pairs --output metric.json
 
 The input is a folder of Parquet files (points and pairs, or differences: see ``lptml.engines.partitioned``)
 or files of one JSON constraint a line, [point, point, "S" or "D"], as the paper's own MapReduce program
