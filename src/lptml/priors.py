@@ -1,0 +1,87 @@
+"""Starting metrics: what one would use without learning, and the closed forms that use the labels.
+
+All are factors L (k, d) with A = L'L. The first four are the usual preprocessings in front of a k-NN
+classifier and look at the points alone; the last two whiten the classes with weights that say how far each
+label is trusted, and with the tails of a t distribution, so that neither wrong labels nor outliers bend them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lptml.constraints import Floats, Ints
+from lptml.trust import clipped, robust_scale, within_class
+
+__all__ = ["discriminant", "identity", "project", "robust", "standardised", "whitened", "within"]
+
+
+def identity(X: Floats) -> Floats:
+    """The Euclidean metric."""
+    return np.eye(X.shape[1])
+
+
+def standardised(X: Floats) -> Floats:
+    """Every feature divided by its standard deviation."""
+    spread = X.std(axis=0)
+    return np.diag(1.0 / np.where(spread > 1e-12 * np.abs(X).max(axis=0, initial=0.0), spread, 1.0))
+
+
+def robust(X: Floats) -> Floats:
+    """Every feature divided by its robust scale."""
+    return np.diag(1.0 / robust_scale(X))
+
+
+def whitened(X: Floats) -> Floats:
+    """Principal components divided by their standard deviations; directions without variance are dropped.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lptml.priors import whitened
+    >>> X = np.random.default_rng(0).normal(size=(50, 2)) @ [[3.0, 1.0], [0.0, 0.1]]
+    >>> Z = X @ whitened(X).T
+    >>> bool(np.allclose(np.cov(Z.T, bias=True), np.eye(2)))
+    True
+    """
+    scale = 1.0 / standardised(X).diagonal()
+    _, spread, rows = np.linalg.svd((X - X.mean(axis=0)) / scale / np.sqrt(len(X)), full_matrices=False)
+    kept = spread > 1e-10 * max(float(spread.max(initial=0.0)), 1e-300)
+    if not kept.any():
+        return np.eye(X.shape[1])
+    # Whitening is defined up to a rotation, so scaling the features first does not change the distances.
+    return np.asarray(rows[kept] / spread[kept, None] / scale)
+
+
+def within(X: Floats, codes: Ints, n_classes: int, trust: Floats, *, shrinkage: float) -> Floats:
+    """The metric under which the classes are round: the inverse of the scatter within them."""
+    fit = within_class(clipped(X), codes, n_classes, trust, shrinkage=shrinkage)
+    return np.linalg.inv(np.linalg.cholesky(fit.scatter)) / robust_scale(X)
+
+
+def discriminant(
+    X: Floats, codes: Ints, n_classes: int, trust: Floats, *, shrinkage: float, rest: float = 0.3
+) -> Floats:
+    """``within``, with the directions that separate the centres of the classes stretched.
+
+    After whitening, the squared length of a direction is its share of the variance of the centres plus
+    ``rest`` / d.
+    """
+    fit = within_class(clipped(X), codes, n_classes, trust, shrinkage=shrinkage)
+    L = np.linalg.inv(np.linalg.cholesky(fit.scatter))
+    share = np.bincount(codes, weights=trust, minlength=n_classes)
+    share /= share.sum()
+    centres = (fit.centres - share @ fit.centres) @ L.T  # (K, d)
+    between = (centres * share[:, None]).T @ centres
+    total = max(float(np.trace(between)), 1e-300)
+    d = X.shape[1]
+    values, Q = np.linalg.eigh(between / total + rest / d * np.eye(d))
+    return np.asarray((np.sqrt(np.maximum(values, 0.0))[:, None] * Q.T) @ L / robust_scale(X))
+
+
+def project(L: Floats, X: Floats, rank: int) -> Floats:
+    """The metric on the ``rank`` directions in which the images of the points vary most."""
+    if rank >= len(L):
+        return L
+    Z = (X - X.mean(axis=0)) @ L.T
+    _, Q = np.linalg.eigh(Z.T @ Z)
+    return np.asarray(Q[:, ::-1][:, :rank].T @ L)

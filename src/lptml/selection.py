@@ -1,0 +1,452 @@
+"""Choose the metric of labelled points by validation: do no harm.
+
+The metric that violates least of the training constraints is not always the one that generalises best: all
+pairs of a class of several clusters cannot be close, and with few points in many dimensions any learner
+overfits. So candidates compete: the preprocessings people use without learning, closed forms, and metrics
+learned from all pairs, pairs of neighbours or triplets, from several starts. The pipeline is
+
+    labels ──> trust (lptml.trust) ──> candidates, cross-fitted ──> scores ──> the winner, fitted to all
+
+Score. The points are dealt into three folds. A candidate that uses labels is fitted without a fold's points,
+and each of these is then classified by its k nearest neighbours among all other points, k = 4 and 8. A point
+scores the share of correct votes' verdicts against its *given* label: wrong labels lower the scores of all
+candidates alike, whereas scoring against corrected labels would favour whatever corrected them.
+
+A candidate whose first folds are clearly worse than the best so far is not fitted to the others.
+
+Choice. The standardised metric is the default that every other candidate must beat by a discount times the
+standard error of the mean difference of the scores, over the same points; the discount is larger for the
+other preprocessings, which are rarely better, than for learned metrics. So with few points, or equal scores,
+nothing is risked. ``validation=None`` in :class:`lptml.LPTML_Supervised` does without all this.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lptml import priors
+from lptml.bounds import resolve_bounds, training_distances
+from lptml.constraints import Floats, Ints, factor
+from lptml.labels import LabelledPairs
+from lptml.trust import Trust, robust_scale, squared_distances, trust_labels
+from lptml.validation import check_points, check_weight
+
+__all__ = ["Selected", "Tried", "select"]
+
+FOLDS = 3
+NEIGHBORS = (4, 8)
+#: Points that candidates are compared on; more are sampled. Scores are then known to half a percent.
+VALIDATION_POINTS = 3000
+#: How many standard errors better than the standardised metric a candidate must score.
+DISCOUNT_PRIOR = 1.0
+DISCOUNT_LEARNED = 0.6
+_HOPELESS = 2.0  # standard errors behind the best at which a candidate is given up
+_LOCAL_POINTS = 6000  # points that neighbours and triplets are made from
+_LOCAL_CONSTRAINTS = 60_000
+_BATCH_POINTS = 256
+_BATCH_ROWS = 2048
+_SOFT = 0.1  # weight of the share of right votes, beside the right verdicts
+_STEPS = 150
+_WARM_STEPS = 100  # from a start that is close already
+_TEMPERATURE = 0.15  # ask for clear margins, not for the least cost
+_REFERENCE = "standardised"
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A candidate and how it did."""
+
+    name: str
+    """For example "standardised" or "all pairs"."""
+    constraints: str | None
+    """"all", "neighbors" or "triplets"; None for metrics that are not learned from constraints."""
+    score: float
+    """Mean score of the points."""
+    advantage: float
+    """Mean score above that of the standardised metric."""
+    error: float
+    """Standard error of the advantage."""
+    seconds: float
+    """Time to fit and score it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Selected:
+    """The metric that won and the table of all that were tried."""
+
+    A: Floats
+    """(d, d), at the scale that violates least of all pairs at ``bounds``."""
+    components: Floats
+    """L (k, d) with A = L'L."""
+    name: str
+    """The name of the winner in ``table``."""
+    constraints: str
+    """The constraints the winner was learned from; "all" for a prior metric."""
+    bounds: tuple[float, float]
+    """(u, l)"""
+    table: tuple[Tried, ...]
+    """Every candidate, in the order tried."""
+    trust: Trust
+    """What the witnesses say about the labels."""
+
+    @property
+    def suspicion(self) -> Floats:
+        """(N,): probability that the given label is wrong."""
+        return self.trust.suspicion
+
+
+@dataclass(frozen=True, eq=False)
+class _View:
+    """The points a candidate may learn from."""
+
+    X: Floats
+    codes: Ints
+    trust: Floats
+    ratio: float
+    n_constraints: int | None
+    rank: int | None
+    seed: int
+
+    @cached_property
+    def scale(self) -> Floats:
+        return robust_scale(self.X)
+
+    @cached_property
+    def n_classes(self) -> int:
+        return int(self.codes.max()) + 1
+
+    @cached_property
+    def pairs(self) -> LabelledPairs:
+        """All pairs of the robustly scaled points, weighted by squared trust, both kinds alike."""
+        return LabelledPairs.from_labels(
+            self.X / self.scale,
+            self.codes,
+            bounds=(self.ratio, 1.0),
+            point_weight=np.maximum(self.trust, 0.03) ** 2,
+            class_weight="balanced",
+        )
+
+    @cached_property
+    def within(self) -> Floats:
+        return priors.within(self.X, self.codes, self.n_classes, self.trust, shrinkage=0.1)
+
+    def take(self, rows: Ints) -> _View:
+        codes = np.unique(self.codes[rows], return_inverse=True)[1].astype(np.int64)
+        return _View(
+            self.X[rows], codes, self.trust[rows], self.ratio, self.n_constraints, self.rank, self.seed
+        )
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    name: str
+    constraints: str | None
+    uses_labels: bool
+    build: Callable[[_View], Floats]  # -> L (k, d)
+
+
+def select(
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    constraints: str = "auto",
+    n_constraints: int | None = None,
+    bounds: Any = "auto",
+    n_components: int | None = None,
+    sample_weight: ArrayLike | None = None,
+    initial_metric: ArrayLike | None = None,
+    trust: Trust | None = None,
+    time_limit: float | None = None,
+    random_state: int | None = None,
+) -> Selected:
+    """Choose a metric for labelled points among prior and learned ones; see the module's docstring.
+
+    Parameters
+    ----------
+    X : array-like of shape (N, d)
+        Points.
+    y : array-like of shape (N,)
+        Labels of any type, at least two classes.
+    constraints : {"auto", "all", "neighbors", "triplets"}
+        What candidates learn from; "auto" lets all kinds compete.
+    n_constraints : int, optional
+        Pairs of each kind, or triplets, to draw; all of them by default.
+    bounds : "auto", float, (u, l) or ("percentile", a, b)
+        As for :class:`lptml.LPTML_Supervised`; candidates learn with the ratio u / l.
+    n_components : int, optional
+        Largest rank of the metric.
+    sample_weight : array-like of shape (N,), optional
+        Weights of the points.
+    initial_metric : array-like of shape (d, d), optional
+        One more candidate.
+    trust : Trust, optional
+        Trust in the labels where it is known already.
+    time_limit : float, optional
+        Seconds after which no further candidate is tried.
+    random_state : int, optional
+        The same number gives the same metric, bit for bit; None is 0.
+
+    Returns
+    -------
+    Selected
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from lptml.selection import select
+    >>> X, y = load_wine(return_X_y=True)
+    >>> chosen = select(X, y)
+    >>> scores = {tried.name: tried.score for tried in chosen.table}
+    >>> scores[chosen.name] > scores["standardised"] > scores["identity"]
+    True
+    """
+    points, codes, weight = _check(X, y, sample_weight)
+    d = points.shape[1]
+    K = int(codes.max()) + 1
+    if constraints not in ("auto", *_LEARNED):
+        raise ValueError(f"constraints must be 'auto' or one of {sorted(_LEARNED)}, got {constraints!r}")
+    if n_components is not None and not 1 <= n_components <= d:
+        raise ValueError(f"n_components must lie in 1..{d}, got {n_components}")
+    deadline = None if time_limit is None else time.monotonic() + time_limit
+    seed = 0 if random_state is None else random_state
+    rng = np.random.default_rng(seed)
+    if trust is None:
+        trust = trust_labels(points, codes, K, weight=weight, rng=rng)
+    everything = LabelledPairs.from_labels(points, codes, bounds=(1.0, 1.0), point_weight=weight)
+    u, l = resolve_bounds(bounds, training_distances(everything))
+    given = trust.trust if weight is None else trust.trust * weight / weight.mean()
+    view = _View(points, codes, given, u / l, n_constraints, n_components, seed)
+    candidates = list(_PRIORS)
+    for kind, learners in _LEARNED.items():
+        if constraints in ("auto", kind):
+            candidates += learners
+    if initial_metric is not None:
+        candidates.append(_initial(np.asarray(initial_metric, dtype=np.float64), d))
+    table = _compare(view, candidates, weight, rng, deadline)
+    winner = _winner(table)
+    chosen = next(c for c in candidates if c.name == winner.name)
+    L = _build(chosen, view)
+    pairs = LabelledPairs.from_labels(points, codes, bounds=(u, l), point_weight=weight)
+    scale = pairs.best_scale(L.T @ L).scale
+    L = np.sqrt(scale if scale > 0 else 1.0) * L
+    return Selected(L.T @ L, L, winner.name, winner.constraints or "all", (u, l), table, trust)
+
+
+def _check(X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Floats, Ints, Floats | None]:
+    points, labels = check_points(X, "X", ndim=2), np.asarray(y)
+    if labels.shape != (len(points),):
+        raise ValueError(f"y must have one label a point: expected {len(points)}, got shape {labels.shape}")
+    codes = np.unique(labels, return_inverse=True)[1].astype(np.int64)
+    if len(points) < 2 or codes.max() < 1:
+        raise ValueError("y must hold at least two classes")
+    return points, codes, None if sample_weight is None else check_weight(sample_weight, len(points))
+
+
+def _winner(table: Iterable[Tried]) -> Tried:
+    """The candidate of largest advantage after the discount; the first of equals."""
+
+    def worth(tried: Tried) -> float:
+        if tried.name == _REFERENCE:
+            return 0.0
+        discount = DISCOUNT_PRIOR if tried.name in _PRIOR_NAMES else DISCOUNT_LEARNED
+        return tried.advantage - discount * tried.error
+
+    return max(table, key=worth)
+
+
+def _compare(
+    view: _View,
+    candidates: list[_Candidate],
+    weight: Floats | None,
+    rng: np.random.Generator,
+    deadline: float | None,
+) -> tuple[Tried, ...]:
+    """Score all candidates on the same points and folds; the reference is the first."""
+    rows, fold = _deal(view.codes, rng)
+    sample = view.take(rows)
+    w = np.ones(len(rows)) if weight is None else weight[rows]
+    table: list[Tried] = []
+    reference = best = np.zeros(len(rows))
+    for candidate in candidates:
+        if table and deadline is not None and time.monotonic() > deadline:
+            break
+        start = time.perf_counter()
+        scores = _scores(candidate, sample, fold, w, best if table else None)  # (n,), NaN where given up
+        known = np.isfinite(scores)
+        if not table:
+            reference = best = scores
+        elif known.all() and w @ scores > w @ best:
+            best = scores
+        advantage, error = _difference(scores[known], reference[known], w[known])
+        score = float(w[known] @ scores[known] / w[known].sum())
+        seconds = time.perf_counter() - start
+        table.append(Tried(candidate.name, candidate.constraints, score, advantage, error, seconds))
+    return tuple(table)
+
+
+def _difference(scores: Floats, others: Floats, w: Floats) -> tuple[float, float]:
+    """Mean difference and its standard error, as if one point more differed by one.
+
+    That point keeps a difference seen on a handful of points from looking certain.
+    """
+    better = scores - others
+    error = np.sqrt((w**2 * better**2).sum() + (w**2).mean()) / w.sum()
+    return float(w @ better / w.sum()), float(error)
+
+
+def _deal(codes: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
+    """Rows to compare on, and the fold of each; every class is dealt out evenly."""
+    order = rng.permutation(len(codes))
+    order = order[np.argsort(codes[order], kind="stable")]
+    if len(codes) > VALIDATION_POINTS:
+        order = order[np.linspace(0, len(codes) - 1, VALIDATION_POINTS).astype(np.int64)]
+    fold = np.arange(len(order)) % FOLDS
+    back = np.argsort(order, kind="stable")
+    return order[back], fold[back]
+
+
+def _scores(candidate: _Candidate, sample: _View, fold: Ints, w: Floats, best: Floats | None) -> Floats:
+    """(n,) score of every point, by neighbours under a metric fitted without it; NaN where given up."""
+    if not candidate.uses_labels:
+        return _nearest_score(sample, _build(candidate, sample), np.arange(len(fold)))
+    scores = np.full(len(fold), np.nan)
+    for f in range(FOLDS):
+        inside, outside = np.flatnonzero(fold == f), np.flatnonzero(fold != f)
+        if not len(inside):
+            continue
+        fitted = sample.take(outside)
+        # A metric cannot be learned from one class; then the candidate stands as the default would.
+        L = priors.standardised(sample.X) if fitted.n_classes < 2 else _build(candidate, fitted)
+        scores[inside] = _nearest_score(sample, L, inside)
+        known = np.isfinite(scores)
+        if best is not None:
+            behind, error = _difference(scores[known], best[known], w[known])
+            if behind < -_HOPELESS * error:
+                break
+    return scores
+
+
+def _nearest_score(sample: _View, L: Floats, rows: Ints) -> Floats:
+    """Right verdicts (ties shared) of the nearest neighbours, plus a little for right votes."""
+    codes, K = sample.codes, sample.n_classes
+    Z = (sample.X - sample.X.mean(axis=0)) @ L.T
+    most = min(max(NEIGHBORS), len(Z) - 1)
+    nearest = np.empty((len(rows), most), dtype=np.int64)
+    for start in range(0, len(rows), 1024):
+        block = rows[start : start + 1024]
+        squares = squared_distances(Z[block], Z)
+        squares[np.arange(len(block)), block] = np.inf
+        part = np.argpartition(squares, most - 1, axis=1)[:, :most]
+        part.sort(axis=1)
+        order = np.argsort(np.take_along_axis(squares, part, axis=1), axis=1, kind="stable")
+        nearest[start : start + 1024] = np.take_along_axis(part, order, axis=1)
+    own = np.arange(len(rows))
+    votes = np.zeros((len(rows), K))
+    score = np.zeros(len(rows))
+    for k in range(most):
+        votes[own, codes[nearest[:, k]]] += 1.0
+        if k + 1 in NEIGHBORS or k + 1 == most < min(NEIGHBORS):
+            leading = votes == votes.max(axis=1, keepdims=True)
+            score += leading[own, codes[rows]] / leading.sum(axis=1)
+            score += _SOFT * votes[own, codes[rows]] / (k + 1)
+    return score / sum(k <= most for k in NEIGHBORS) if most >= min(NEIGHBORS) else score
+
+
+def _build(candidate: _Candidate, view: _View) -> Floats:
+    L = candidate.build(view)
+    return L if view.rank is None else priors.project(L, view.X, view.rank)
+
+
+def _annealed(view: _View, source: Any, start: Floats, steps: int, first_temperature: float) -> Floats:
+    """L of the metric learned from a source in robustly scaled features, from a start in original ones."""
+    from lptml.anneal import anneal
+
+    L = start * view.scale
+    A = anneal(
+        source,
+        L.T @ L,
+        steps=steps,
+        first_temperature=first_temperature,
+        final_temperature=_TEMPERATURE,
+        rng=np.random.default_rng(view.seed),
+        batch=_BATCH_POINTS if isinstance(source, LabelledPairs) else _BATCH_ROWS,
+    )
+    values, Q = np.linalg.eigh(A)
+    return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * Q.T / view.scale)
+
+
+def _source(view: _View, kind: str) -> Any:
+    from lptml.estimators._from_labels import constraints_from_labels
+
+    rng = np.random.default_rng(view.seed)
+    count = view.n_constraints
+    if kind != "all":  # these are stored, unlike all pairs
+        count = min(count or _LOCAL_CONSTRAINTS, _LOCAL_CONSTRAINTS)
+        if len(view.codes) > _LOCAL_POINTS:
+            view = view.take(np.sort(rng.choice(len(view.codes), _LOCAL_POINTS, replace=False)))
+    return constraints_from_labels(kind, view.pairs, count, rng).source
+
+
+def _far(kind: str) -> Callable[[_View], Floats]:
+    def build(view: _View) -> Floats:
+        return _annealed(view, _source(view, kind), np.diag(1.0 / view.scale), _STEPS, 2.0)
+
+    return build
+
+
+def _near(kind: str) -> Callable[[_View], Floats]:
+    def build(view: _View) -> Floats:
+        return _annealed(view, _source(view, kind), view.within, _WARM_STEPS, 0.5)
+
+    return build
+
+
+def _initial(A: Floats, d: int) -> _Candidate:
+    if A.shape != (d, d):
+        raise ValueError(f"initial_metric must have shape ({d}, {d}), got {A.shape}")
+    L = _root(A)
+    return _Candidate("initial metric", None, False, lambda view: L)
+
+
+def _root(A: Floats) -> Floats:
+
+    L = factor(A)
+    if L is None:
+        raise ValueError("initial_metric must be positive semidefinite")
+    return L
+
+
+def _within(shrinkage: float) -> Callable[[_View], Floats]:
+    return lambda v: priors.within(v.X, v.codes, v.n_classes, v.trust, shrinkage=shrinkage)
+
+
+_PRIORS = (
+    _Candidate(_REFERENCE, None, False, lambda view: priors.standardised(view.X)),
+    _Candidate("identity", None, False, lambda view: priors.identity(view.X)),
+    _Candidate("robustly scaled", None, False, lambda view: priors.robust(view.X)),
+    _Candidate("whitened", None, False, lambda view: priors.whitened(view.X)),
+    _Candidate("within classes", None, True, _within(0.1)),
+    _Candidate("within classes, shrunk", None, True, _within(0.5)),
+    _Candidate(
+        "discriminant",
+        None,
+        True,
+        lambda v: priors.discriminant(v.X, v.codes, v.n_classes, v.trust, shrinkage=0.1),
+    ),
+)
+_PRIOR_NAMES = frozenset(c.name for c in _PRIORS if not c.uses_labels)
+_LEARNED: dict[str, list[_Candidate]] = {
+    "all": [
+        _Candidate("all pairs", "all", True, _far("all")),
+        _Candidate("all pairs, from within classes", "all", True, _near("all")),
+    ],
+    "neighbors": [_Candidate("neighbours, from within classes", "neighbors", True, _near("neighbors"))],
+    "triplets": [_Candidate("triplets, from within classes", "triplets", True, _near("triplets"))],
+}

@@ -1,0 +1,354 @@
+"""How far each label can be trusted: the alternation of metric and trust.
+
+A point's label is judged by what all *other* points say about it. Two witnesses testify, each leaving the
+point in question out, so that a point never vouches for itself:
+
+- the **centres**: the Mahalanobis distance to each class's centre, under the metric that whitens the classes
+  (the inverse of the scatter within classes). It is rigid, so that a whole neighbourhood of wrong labels does
+  not bend it. Centres and scatter are those of a multivariate t distribution, so that far outliers, poison
+  among them, hardly count; heavy or nearly Gaussian tails, whichever explains the labels better.
+- the **surroundings**: regularised least squares on radial basis functions of the robustly scaled features,
+  smooth and local, for classes that are no single cluster.
+
+One round is
+
+1. metric: both witnesses are fitted with each point weighted by its trust, and testify about every point;
+2. calibration: each testimony becomes class probabilities p_i(c), sharpened or flattened by one temperature
+   chosen together with the share rho of wrong labels by maximum likelihood of the given labels,
+
+       prod_i  sum_c p_i(c) T(c, y_i),     T(c, y) = 1 - rho if c = y else rho / (K - 1);
+
+   the geometric mean of the testimonies is calibrated in the same way;
+3. trust: Bayes' rule, t_i = p_i(y_i) (1 - rho) / (p_i(y_i) (1 - rho) + (1 - p_i(y_i)) rho / (K - 1)).
+
+The first round trusts everyone; later ones alternate between a few neighbouring verdicts, so the mean of the
+probabilities of all four rounds is the final one (it ranks better than any single round). The suspicion of a
+point is 1 - t_i. On clean data rho goes to zero, and with it every suspicion that is not overwhelming.
+
+Leaving one out costs nothing: least squares has the residual of the point left out in closed form, and
+leaving a point out of a class's centre and of the scatter is a rank-one change (Sherman and Morrison).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lptml.constraints import Floats, Ints
+
+__all__ = ["Trust", "WithinClass", "robust_scale", "trust_labels", "within_class"]
+
+ROUNDS = 4
+#: Degrees of freedom of the t distributions tried for the classes: heavy tails, nearly Gaussian.
+TAILS = (4.0, 50.0)
+_LANDMARKS = 600  # radial basis functions at most
+_CELLS = 40_000_000  # entries of the matrix of basis functions at most (320 MB)
+_RIDGE = 0.5
+_SHRINKAGE = 0.1  # of the scatter within classes towards its diagonal
+_FLOOR = 1e-3  # a single testimony never calls a class less likely than this
+_FEWEST = 1e-3  # smallest share of wrong labels considered
+_CALIBRATION_POINTS = 3000
+_CLIP = 8.0  # robustly scaled features beyond this many scales count as this many
+
+
+@dataclass(frozen=True, eq=False)
+class Trust:
+    """What the witnesses say about every label.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lptml.trust import trust_labels
+    >>> X = np.random.default_rng(0).normal(size=(60, 2)) + np.repeat([[-4.0, 0.0], [4.0, 0.0]], 30, axis=0)
+    >>> y = np.repeat([0, 1], 30)
+    >>> y[0] = 1
+    >>> trust = trust_labels(X, y, 2)
+    >>> int(trust.suspicion.argmax()), bool(trust.suspicion[0] > 0.9), int(trust.suspects.sum())
+    (0, True, 1)
+    """
+
+    probability: Floats
+    """(N, K): the classes of every point according to the other points, whatever its own label says."""
+    posterior: Floats
+    """(N, K): the same after its own label is heard too."""
+    suspicion: Floats
+    """(N,): probability that the given label is wrong."""
+    noise_rate: float
+    """Estimated share of wrong labels."""
+
+    @property
+    def trust(self) -> Floats:
+        """(N,): probability that the given label is right."""
+        return 1.0 - self.suspicion
+
+    @property
+    def suspects(self) -> NDArray[np.bool_]:
+        """(N,): labels that are more likely wrong than right."""
+        return self.suspicion > 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class WithinClass:
+    """Centres of the classes and the scatter around them, both robust."""
+
+    centres: Floats
+    """(K, d)"""
+    scatter: Floats
+    """(d, d), positive definite"""
+    tails: Floats
+    """(N,): how much each point counts, small for outliers"""
+
+
+def trust_labels(
+    X: Floats,
+    codes: Ints,
+    n_classes: int,
+    *,
+    weight: Floats | None = None,
+    rounds: int = ROUNDS,
+    rng: np.random.Generator | None = None,
+) -> Trust:
+    """Judge every label by all other points; see the module's docstring.
+
+    Parameters
+    ----------
+    X : array of shape (N, d)
+        Points.
+    codes : array of shape (N,)
+        Labels as 0 .. n_classes - 1.
+    n_classes : int
+        Number of classes, K.
+    weight : array of shape (N,), optional
+        Weights of the points as witnesses.
+    rounds : int
+        Alternations of metric and trust.
+    rng : numpy Generator, optional
+        Draws the centres of the basis functions when there are more than 600 points; a fixed seed by default.
+
+    Returns
+    -------
+    Trust
+    """
+    N, K = len(X), n_classes
+    given = np.ones(N) if weight is None else weight / weight.mean()
+    if K < 2 or N < 3:  # nobody could say otherwise
+        certain = np.eye(max(K, 1))[codes]
+        return Trust(certain, certain, np.zeros(N), 0.0)
+    Z = clipped(X)
+    basis = _basis_functions(Z, np.random.default_rng(0) if rng is None else rng)
+    own = np.arange(N)
+    trust = np.ones(N)
+    mean = np.zeros((N, K))
+    for _ in range(rounds):
+        w = given * np.maximum(trust, 1e-3)
+        testimonies = [_surroundings(basis, codes, K, w)]
+        centres = [_calibrate(_centres(Z, codes, K, w, tail), codes) for tail in TAILS]
+        testimonies.append(max(centres, key=lambda c: c.likelihood).probability)
+        together = np.mean([np.log(np.maximum(p, _FLOOR)) for p in testimonies], axis=0)  # (N, K)
+        verdict = _calibrate(together, codes)
+        trust = _posterior_right(verdict.probability[own, codes], verdict.noise_rate, K)
+        mean += verdict.probability / rounds
+    rho = _noise_rate(mean[own, codes], K, verdict.noise_rate)
+    confusion = np.where(np.eye(K, dtype=bool), 1.0 - rho, rho / (K - 1))  # T(c, y)
+    posterior = mean * confusion[:, codes].T
+    posterior /= posterior.sum(axis=1, keepdims=True)
+    return Trust(mean, posterior, 1.0 - _posterior_right(mean[own, codes], rho, K), rho)
+
+
+def robust_scale(X: Floats) -> Floats:
+    """Spread of every feature: interquartile range over 1.349, or the standard deviation if that is smaller.
+
+    Features whose quartiles (nearly) coincide, rare events, have their standard deviation; constant ones 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lptml.trust import robust_scale
+    >>> x = np.r_[np.linspace(-1, 1, 99), 1e6]
+    >>> bool(robust_scale(x[:, None])[0] < 1)
+    True
+    """
+    spread = X.std(axis=0)
+    low, high = np.percentile(X, [25.0, 75.0], axis=0)
+    quartiles = (high - low) / 1.349
+    largest = np.abs(X).max(axis=0, initial=0.0)
+    spread = np.where(spread > 1e-12 * largest, spread, 0.0)
+    # Quartiles 1000 times closer than the standard deviation are those of a rare event, or of poison so far
+    # out that the standard deviation is all its own: the share of points beyond tells which.
+    beyond = (np.abs(X - np.median(X, axis=0)) > 20.0 * quartiles).mean(axis=0)
+    usable = (quartiles > 0) & ((quartiles > 0.05 * spread) | (beyond < 0.2))
+    scale = np.where(usable, np.minimum(quartiles, spread), spread)
+    return np.where(scale > 0, scale, 1.0)
+
+
+def clipped(X: Floats) -> Floats:
+    """Features centred at the median, in units of ``robust_scale``, outliers pulled in to 8 units."""
+    return np.clip((X - np.median(X, axis=0)) / robust_scale(X), -_CLIP, _CLIP)
+
+
+def within_class(
+    Z: Floats,
+    codes: Ints,
+    n_classes: int,
+    weight: Floats,
+    *,
+    tail: float = TAILS[0],
+    shrinkage: float = _SHRINKAGE,
+    rounds: int = 6,
+) -> WithinClass:
+    """Centres and common scatter of the classes by maximum likelihood of t distributions.
+
+    Parameters
+    ----------
+    Z : array of shape (N, d)
+        Points with features of comparable size.
+    codes, n_classes
+        Labels 0 .. n_classes - 1; every class must occur.
+    weight : array of shape (N,)
+        Weights of the points, their trust.
+    tail : float
+        Degrees of freedom: the smaller, the less do far points count.
+    shrinkage : float in [0, 1]
+        How far to move the scatter towards its diagonal; its entries are at least a twentieth of the total
+        variance, so that a feature that is constant within classes does not decide alone.
+    rounds : int
+        Reweightings (Kent and Tyler 1991 show that they converge).
+    """
+    d = Z.shape[1]
+    member = np.eye(n_classes)[codes]  # (N, K)
+    variance = Z.var(axis=0)
+    least = np.where(variance > 0, 0.05 * variance, 1.0)
+    centres = np.stack([np.median(Z[codes == c], axis=0) for c in range(n_classes)])
+    residual = Z - centres[codes]
+    start = (1.4826 * np.median(np.abs(residual), axis=0)) ** 2
+    scatter = np.diag(np.maximum(start, least))
+    tails = np.ones(len(Z))
+    for _ in range(rounds):
+        whitened = np.linalg.solve(np.linalg.cholesky(scatter), (Z - centres[codes]).T)  # (d, N)
+        tails = (tail + d) / (tail + np.einsum("ij,ij->j", whitened, whitened))
+        counts = member * (weight * tails)[:, None]
+        centres = counts.T @ Z / np.maximum(counts.sum(axis=0), 1e-300)[:, None]
+        residual = Z - centres[codes]
+        raw = (residual * (weight * tails)[:, None]).T @ residual / weight.sum()
+        scatter = (1.0 - shrinkage) * raw + np.diag(
+            np.maximum(shrinkage * raw.diagonal(), least - (1.0 - shrinkage) * raw.diagonal())
+        )
+    return WithinClass(centres, scatter, tails)
+
+
+def _centres(Z: Floats, codes: Ints, K: int, weight: Floats, tail: float) -> Floats:
+    """(N, K) log-evidence of the classes from the distances to their centres, each point left out."""
+    fit = within_class(Z, codes, K, weight, tail=tail)
+    N, d = Z.shape
+    own = np.arange(N)
+    factor = np.linalg.cholesky(fit.scatter)
+    points = np.linalg.solve(factor, Z.T).T  # (N, d)
+    centres = np.linalg.solve(factor, fit.centres.T).T  # (K, d)
+    residual = points - centres[codes]
+    mass = weight * fit.tails
+    of_class = np.bincount(codes, weights=mass, minlength=K)[codes]
+    rest = np.maximum(of_class - mass, 1e-9 * of_class)
+    # Without point i: its centre moves away by mass / rest of the residual, and the scatter loses
+    # gamma r r', so that its inverse gains gamma r r' / (1 - gamma r'r).
+    gamma = (1.0 - _SHRINKAGE) * mass * of_class / rest / weight.sum()
+    q = np.einsum("ij,ij->i", residual, residual)
+    gain = gamma / np.maximum(1.0 - gamma * q, 1e-3)  # (N,)
+    squares = np.empty((N, K))
+    for c in range(K):
+        away = points - centres[c]
+        squares[:, c] = np.einsum("ij,ij->i", away, away) + gain * np.einsum("ij,ij->i", away, residual) ** 2
+    stretch = np.minimum(of_class / rest, 1e6)
+    squares[own, codes] = stretch**2 * (q + gain * q**2)
+    prior = np.bincount(codes, weights=weight, minlength=K)
+    return -(tail + d) / 2.0 * np.log1p(squares / tail) + np.log(prior / prior.sum())
+
+
+def _basis_functions(Z: Floats, rng: np.random.Generator) -> Floats:
+    """(N, m) radial basis functions, orthonormalised (Nyström); exact for up to 600 points."""
+    N = len(Z)
+    m = min(N, _LANDMARKS, max(100, _CELLS // N))
+    landmarks = Z if m == N else Z[np.sort(rng.choice(N, m, replace=False))]
+    among = squared_distances(landmarks, landmarks)
+    # Width: the median squared distance to the 20th neighbour, doubled.
+    width = 2.0 * float(np.median(np.partition(among, min(20, m - 1), axis=1)[:, min(20, m - 1)]))
+    if not width > 0:
+        width = max(float(among.mean()), 1.0)
+    eigenvalues, Q = np.linalg.eigh(np.exp(-among / (2.0 * width)))
+    keep = eigenvalues > 1e-8 * eigenvalues[-1]
+    root = Q[:, keep] / np.sqrt(eigenvalues[keep])
+    basis = np.empty((N, root.shape[1]))
+    for start in range(0, N, 4096):
+        rows = slice(start, start + 4096)
+        basis[rows] = np.exp(-squared_distances(Z[rows], landmarks) / (2.0 * width)) @ root
+    return basis
+
+
+def _surroundings(basis: Floats, codes: Ints, K: int, weight: Floats) -> Floats:
+    """(N, K) class probabilities from regularised least squares on basis functions, each point left out."""
+    m = basis.shape[1]
+    Y = np.eye(K)[codes]
+    gram = np.empty((m + 1, m + 1))  # the last row and column belong to the constant
+    weighted = basis * weight[:, None]
+    gram[:m, :m] = weighted.T @ basis
+    gram[m, :m] = gram[:m, m] = weighted.sum(axis=0)
+    gram[m, m] = weight.sum()
+    gram[np.arange(m + 1), np.arange(m + 1)] += np.r_[np.full(m, _RIDGE), 1e-6 * weight.sum()]
+    inverse = np.linalg.inv(np.linalg.cholesky(gram))  # lower triangular
+    image = basis @ inverse[:, :m].T + inverse[:, m]  # (N, m + 1)
+    leverage = np.minimum(weight * np.einsum("ij,ij->i", image, image), 1.0 - 1e-9)
+    fitted = image @ (image.T @ (weight[:, None] * Y))
+    left_out = (fitted - leverage[:, None] * Y) / (1.0 - leverage)[:, None]
+    return _calibrate(4.0 * left_out, codes).probability
+
+
+@dataclass(frozen=True, eq=False)
+class _Calibrated:
+    probability: Floats  # (N, K)
+    noise_rate: float
+    likelihood: float
+
+
+def _calibrate(evidence: Floats, codes: Ints) -> _Calibrated:
+    """Probabilities from log-evidence: the temperature and share of wrong labels of largest likelihood."""
+    N, K = evidence.shape
+    evidence = evidence - evidence.max(axis=1, keepdims=True)
+    some = slice(None, None, max(1, N // _CALIBRATION_POINTS))
+    E, y = evidence[some], codes[some]
+    own = np.arange(len(E))
+    rates = np.r_[_FEWEST, np.linspace(0.01, 0.9 * (K - 1) / K, 24)]  # (25,)
+    best = (-np.inf, 1.0, _FEWEST)
+    for sharpness in np.geomspace(0.05, 20.0, 25):
+        p = _softmax(sharpness * E)[own, y][:, None]
+        likelihood = np.log(p * (1.0 - rates) + (1.0 - p) * rates / (K - 1) + 1e-300).mean(axis=0)
+        k = int(likelihood.argmax())
+        if likelihood[k] > best[0]:
+            best = (float(likelihood[k]), float(sharpness), float(rates[k]))
+    highest, sharpness, start = best
+    probability = _softmax(sharpness * evidence)
+    rho = _noise_rate(probability[some][own, y], K, start)
+    return _Calibrated(probability, rho, highest)
+
+
+def _noise_rate(p: Floats, K: int, rho: float) -> float:
+    """Share of wrong labels of largest likelihood near ``rho``, by expectation and maximisation."""
+    for _ in range(20):
+        rho = float(np.clip(1.0 - _posterior_right(p, rho, K).mean(), _FEWEST, 0.9 * (K - 1) / K))
+    return rho
+
+
+def _posterior_right(p: Floats, rho: float, K: int) -> Floats:
+    right = p * (1.0 - rho)
+    return right / np.maximum(right + (1.0 - p) * rho / (K - 1), 1e-300)
+
+
+def _softmax(E: Floats) -> Floats:
+    P = np.exp(E - E.max(axis=1, keepdims=True))
+    return P / P.sum(axis=1, keepdims=True)
+
+
+def squared_distances(X: Floats, Y: Floats) -> Floats:
+    """(len(X), len(Y)) squared Euclidean distances through inner products."""
+    squares = np.einsum("ij,ij->i", X, X)[:, None] - 2.0 * (X @ Y.T) + np.einsum("ij,ij->i", Y, Y)
+    return np.maximum(squares, 0.0, out=squares)
