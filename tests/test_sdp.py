@@ -42,16 +42,14 @@ def random_instance(seed):
 
 
 def clarabel_directly(F, C0):
-    """(status, objective, its gap) from Clarabel, with nothing of ours in between."""
+    """(status, objective) from Clarabel, with nothing of ours in between."""
     d = F.d
-    scale = np.sqrt(np.mean(F.V**2, axis=0)) if F.W is None else np.ones(d)
     j, i = np.tril_indices(d)
     root = np.where(i == j, 1.0, np.sqrt(2.0))
-    V = F.V / scale
-    rows = F.sign[:, None] * V[:, i] * V[:, j] * root / F.bound[:, None]
+    rows = F.sign[:, None] * F.V[:, i] * F.V[:, j] * root / F.bound[:, None]
     if F.W is not None:
         rows -= F.sign[:, None] * F.W[:, i] * F.W[:, j] * root / F.bound[:, None]
-    q = (C0 / scale[:, None] / scale)[i, j] * root
+    q = C0[i, j] * root
     A = sparse.csc_matrix(np.vstack([rows, -np.eye(len(q))]))
     b = np.concatenate([F.sign.astype(float), np.zeros(len(q))])
     settings = clarabel.DefaultSettings()
@@ -60,7 +58,7 @@ def clarabel_directly(F, C0):
     cones = [clarabel.NonnegativeConeT(F.n), clarabel.PSDTriangleConeT(d)]
     size = float(np.abs(q).max())
     run = clarabel.DefaultSolver(sparse.csc_matrix((len(q),) * 2), q / size, A, b, cones, settings).solve()
-    return str(run.status), run.obj_val * size, abs(run.obj_val - run.obj_val_dual) * size
+    return str(run.status), run.obj_val * size
 
 
 def check(F, C0, solution, **options):
@@ -82,18 +80,18 @@ def check(F, C0, solution, **options):
 
 def test_agrees_with_clarabel_on_many_instances():
     compared = infeasible = 0
-    for seed in range(560):
+    for seed in range(620):
         F, C0 = random_instance(seed)
         solution = solve_basis(F, C0)
         check(F, C0, solution)
-        status, objective, gap = clarabel_directly(F, C0)
+        status, objective = clarabel_directly(F, C0)
         if status == "Solved":
             compared += 1
             assert solution.status is Status.OPTIMAL, seed
             if solution.objective == 0:  # A = 0 is optimal, which Clarabel only comes close to
                 assert abs(objective) < 1e-5
             else:
-                assert abs(solution.objective - objective) <= max(1e-6 * objective, gap), seed
+                assert solution.objective == pytest.approx(objective, rel=1e-6), seed
         elif status == "PrimalInfeasible":
             infeasible += 1
             assert solution.status is Status.INFEASIBLE, seed
@@ -113,10 +111,10 @@ def test_comparisons_agree_with_clarabel(kind):
         C0 = random_objective(rng, d)
         solution = solve_basis(F, C0)
         check(F, C0, solution)
-        status, objective, gap = clarabel_directly(F, C0)
+        status, objective = clarabel_directly(F, C0)
         if status == "Solved":
             solved += 1
-            assert abs(solution.objective - objective) <= max(1e-6 * objective, gap)
+            assert solution.objective == pytest.approx(objective, rel=1e-6)
         elif status == "PrimalInfeasible":
             assert solution.status is Status.INFEASIBLE
     assert solved >= 20
@@ -161,8 +159,8 @@ def brute_force_line(F, c):
 def brute_force_plane(F, C0):
     """d = 2: the best feasible one of all metrics that can be optimal.
 
-    Those are A = 0; the rank-one metrics gg' with two tight constraints, or with one and C0 g parallel to its v;
-    and the metrics with three tight constraints.
+    Those are A = 0; the rank-one metrics gg' with two tight constraints, or with one and C0 g parallel to its
+    v; and the metrics with three tight constraints.
     """
     candidates = [np.zeros((2, 2))]
     V, b = F.V, F.bound

@@ -4,9 +4,9 @@ Nothing here is shared with the interior-point kernel: the residuals of an optim
 infeasibility certificate are recomputed from the constraints alone, in a few lines each.
 
 The errors are those of the DIMACS challenge (Mittelmann 2003) with one change: where those divide by
-1 + size, these divide by the size itself, so that they mean the same in any units. The size of the objective is
-never zero where some distance is asked for. Eigenvalues are those in normalised coordinates: bounds are 1, and
-the features of v / sqrt(bound) have root mean square 1 / sqrt(d).
+1 + size, these divide by the size itself, so that they mean the same in any units. The size of the objective
+is never zero where some distance is asked for. Eigenvalues are those in normalised coordinates: bounds are 1,
+and the features of v / sqrt(bound) have root mean square 1 / sqrt(d).
 
 An optimum (A, y) of    min <C0, A> - c log det A   subject to   s_i (<C_i, A> - b_i) <= 0,  <R, A> <= rho,
 A >= 0 has y >= 0, Z = C0 + sum_i s_i y_i C_i >= 0 and no gap between the two objectives. A certificate y >=
