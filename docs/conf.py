@@ -9,7 +9,7 @@ from pathlib import Path
 import lptml
 
 os.environ.setdefault("OMP_NUM_THREADS", "2")
-sys.path.insert(0, str(Path(__file__).parent))  # the extension that draws the pictures of how-it-works
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "_ext")]  # pictures, mathml
 
 project = "lptml"
 author = "The lptml developers"
@@ -17,11 +17,11 @@ copyright = author
 release = version = lptml.__version__
 
 extensions = [
+    "mathml",
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "sphinx_gallery.gen_gallery",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
@@ -31,8 +31,8 @@ templates_path = ["_templates"]
 nitpicky = False
 
 html_theme = "furo"
+html_math_renderer = "mathml"
 html_title = f"lptml {release}"
-html_static_path = ["_static"]
 html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#2457c5", "color-brand-content": "#2457c5"},
     "dark_css_variables": {"color-brand-primary": "#7aa7ff", "color-brand-content": "#7aa7ff"},

@@ -114,7 +114,7 @@ def line_search() -> plt.Figure:
     axes.annotate(
         "the lowest step",
         (lowest.mean(), cost.min()),
-        (0.35, cost.max() * 0.7),
+        (0.3, cost.min() * 0.4),
         arrowprops={"arrowstyle": "->"},
     )
     axes.set(xlabel="position along the line A + t·Δ", ylabel="violated constraints", ylim=(0, None))
@@ -127,11 +127,18 @@ def poison() -> plt.Figure:
 
     data = make_poisoned(random_state=0)
     learned = LPTML_Supervised(random_state=0).fit(data.data, data.target).transform(data.data)
-    figure, panels = plt.subplots(1, 2, figsize=(7.4, 3.2))
-    for axes, Z, title in zip(panels, (data.data, learned), ("Euclidean", "learned")):
+    figure, panels = plt.subplots(1, 3, figsize=(8.4, 2.9))
+    views = (
+        ("Euclidean", data.data, True),
+        ("learned", learned, True),
+        ("learned, magnified", learned, False),
+    )
+    for axes, (title, Z, poisoned) in zip(panels, views):
         for code, colour in ((0, BLUE), (1, ORANGE)):
             chosen = (data.target == code) & ~data.poisoned
             axes.plot(*Z[chosen][:, :2].T, ".", color=colour, ms=5)
-        axes.plot(*Z[data.poisoned][:, :2].T, "x", color=RED, ms=6)
+        if poisoned:
+            axes.plot(*Z[data.poisoned][:, :2].T, "x", color=RED, ms=6)
         axes.set(title=title, aspect="equal", adjustable="datalim")
+    figure.tight_layout()
     return figure

@@ -21,7 +21,7 @@ learners = {
     "Euclidean": None,
     "StandardScaler": StandardScaler(),
     "RobustScaler": RobustScaler(),
-    "LMNN": LMNN(random_state=0),
+    "LMNN": LMNN(),
     "LPTML": LPTML_Supervised(random_state=0),
 }
 accuracy = {}

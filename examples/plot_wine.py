@@ -17,7 +17,7 @@ from lptml.plots import EmbeddingDisplay, FeatureWeightsDisplay, PairDistancesDi
 
 X, y = load_wine(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
-model = LPTML_Supervised(random_state=0, max_trials=20).fit(X_train, y_train)
+model = LPTML_Supervised(random_state=0).fit(X_train, y_train)
 
 # %%
 # The test half, which the metric has not seen, before and after:

@@ -237,7 +237,11 @@ class PairDistancesDisplay(_Display):
         settings = {"fill": True, "alpha": 0.45} | style
         ax.stairs(similar, edges, color=SIMILAR, label="similar", **settings)
         ax.stairs(dissimilar, edges, color=DISSIMILAR, label="dissimilar", **settings)
-        for name, bound in zip("ul", self.bounds or ()):
+        marks: dict[str, float] = {}
+        if self.bounds is not None:
+            u, l = self.bounds
+            marks = {"u = l": u} if u == l else {"u": u, "l": l}
+        for name, bound in marks.items():
             ax.axvline(bound, color="black", ls="--", lw=1)
             ax.annotate(name, (bound, 1.0), xycoords=("data", "axes fraction"), ha="center", va="bottom")
         ax.set(xlabel="learned distance", ylabel="share of pairs")
