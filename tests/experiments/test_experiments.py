@@ -64,7 +64,7 @@ def test_the_page_has_the_numbers(results, tmp_path):
     mean = records["table1"]["summary"]["table"]["iris"]["RCA"]["mean"]
     assert f"{100 * mean:.1f} ±" in text
     assert "{" not in text
-    for image in re.findall(r"\]\((reproduction/[^)]+)\)", text):
+    for image in re.findall(r"\]\((reproduction-figures/[^)]+)\)", text):
         assert (tmp_path / image).is_file()
     with pytest.raises(FileNotFoundError, match="lptml reproduce all"):
         write_page(tmp_path / "nothing", page)

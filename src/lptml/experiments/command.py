@@ -35,7 +35,7 @@ _NAMES = ["table1", "figure-violations", "figure-poisoning", "figure-dimension",
     "--document",
     "page",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Also write the results as a Markdown page, with its figures in a folder of the same name.",
+    help="Also write the results as a Markdown page, with its figures in a folder beside it.",
 )
 @click.option("--repeats", type=click.IntRange(min=1), help="Executions for accuracies (paper: 50).")
 @click.option(

@@ -17,11 +17,11 @@ Record = dict[str, Any]
 
 
 def write_page(results: Path, page: Path) -> Path:
-    """Write the page and copy its figures to a folder of the page's name beside it."""
+    """Write the page and copy its figures to a folder beside it, ``<page>-figures``."""
     records = {name: json.loads(path.read_text(encoding="utf-8")) for name, path in _files(results)}
     if not records:
         raise FileNotFoundError(f"{results} holds no results: run `lptml reproduce all` first")
-    images = page.with_suffix("")
+    images = page.with_name(f"{page.stem}-figures")
     images.mkdir(parents=True, exist_ok=True)
     for record in records.values():
         for figure in record["summary"]["figures"]:
