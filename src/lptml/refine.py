@@ -32,6 +32,7 @@ from lptml._refine_kernel import smooth_gram, smooth_rows, sweep
 from lptml.anneal import Schedule, anneal, cool, representative, truncate
 from lptml.canonical import in_memory
 from lptml.constraints import ConstraintSet, Floats, Ints, Scaled, Source
+from lptml.counting import best_multiple
 from lptml.engines.base import PartitionedSource
 from lptml.polish import enumerate_metrics, is_enumerable, polish
 from lptml.scaling import feature_scale
@@ -39,7 +40,7 @@ from lptml.scaling import feature_scale
 #: Up to this many multiplications (n d^2) a count is exact throughout; above it only for the finalists.
 _EXACT_WORK = 2e9
 _JUDGES = 20_000_000  # entries (n d) of the sample that stands for a larger source in comparisons
-_POLISHED_ENTRIES = 4_000_000  # n d up to which the line searches pay
+_POLISHED = 50_000  # constraints up to which the line searches pay
 _FINALISTS = 2  # of a large source, counted exactly
 _ANNEALED_STARTS = 3
 
@@ -318,12 +319,13 @@ class _Run:
         self._offer(truncate(identity, self.rank, self.scale) if self.rank else identity)
 
     def _offer(self, A: Floats) -> None:
-        """Take a metric into account at its best scale (as it is, when a penalty makes the scale matter)."""
+        """Take a metric into account at its best scale."""
         if self.penalty is None:
             scale = self.judge.best_scale(A).scale
-            if scale > 0 and np.isfinite(scale):
-                A = scale * A
-        self._add(A)
+        else:
+            share = self.sample.total_weight / self.source.total_weight
+            scale = best_multiple(self.sample, A, share * float(np.vdot(self.penalty, A))).scale
+        self._add(scale * A if scale > 0 and np.isfinite(scale) else A)
 
     def anneal_all(self, starts: Sequence[Floats], n_starts: int, steps: int) -> None:
         for A in default_starts(self.sample)[:n_starts]:
@@ -357,7 +359,7 @@ class _Run:
     def finish(self) -> None:
         """Exact searches, on the constraints themselves where they are few enough."""
         self.check()
-        if self.source.n * self.source.d > _POLISHED_ENTRIES or self.penalty is not None:
+        if self.source.n > _POLISHED or self.penalty is not None:
             return
         constraints = in_memory(self.source)
         if self.enumerable:

@@ -1,0 +1,121 @@
+"""Lower bounds: never above the optimum, proven by certificates that hold, tight on small instances."""
+
+import importlib.util
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lptml.constraints import ConstraintSet
+from lptml.lower_bounds import Proof, certify
+from lptml.polish import enumerate_metrics
+
+_spec = importlib.util.spec_from_file_location("oracle", Path(__file__).parent / "oracle.py")
+oracle = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(oracle)
+
+
+def instances(d, seeds):
+    known = oracle.cached()
+    for seed in seeds:
+        V, y, bounds, name = oracle.instance(d, seed)
+        if name in known:
+            yield ConstraintSet.from_differences(V, y, bounds=bounds), known[name]
+
+
+@pytest.mark.parametrize(("d", "seeds"), [(2, range(1, 120, 12)), (3, range(1, 50, 8))])
+def test_bounds_at_ten_percent_flipped_labels(d, seeds):
+    """At least half of the optimum on average is asked for; the covers prove nearly all of it."""
+    shares = []
+    for pairs, optimum in instances(d, seeds):
+        certified = certify(pairs, time_limit=3.0)
+        assert certified.lower_bound <= optimum <= certified.cost
+        assert certified.cost == pairs.cost(certified.A)
+        assert certified.verify(pairs) == pytest.approx(certified.packing_bound)
+        assert certified.packing_bound <= optimum + 1e-9
+        shares.append(1.0 if optimum == 0 else certified.lower_bound / optimum)
+    assert len(shares) >= 5
+    assert np.mean(shares) >= 0.9
+
+
+def test_optimality_is_proven_when_bound_and_cost_meet():
+    pairs, optimum = next(instances(2, [1]))
+    certified = certify(pairs, enumerate_metrics(pairs, np.zeros((2, 2))))
+    assert certified.proof is Proof.OPTIMAL
+    assert certified.lower_bound == certified.cost == optimum
+    assert certified.gap == 0.0
+
+
+def test_subsystems_contradict_themselves():
+    pairs, _ = next(instances(2, [10]))
+    certified = certify(pairs, time_limit=1.0)
+    for subsystem in certified.subsystems:
+        assert 2 <= len(subsystem.constraints) <= pairs.D + 1
+        assert subsystem.gap > 0
+        members = pairs.take(subsystem.constraints)
+        best = enumerate_metrics(members, np.zeros((2, 2))) if members.n >= 3 else np.zeros((2, 2))
+        assert members.cost(best) >= 1.0
+
+
+def test_weights_count():
+    V = np.array([[1.0], [1.0], [1.0]])
+    pairs = ConstraintSet.from_differences(V, [1, -1, -1], bounds=(1.0, 2.0), weight=[2.5, 1.0, 1.0])
+    certified = certify(pairs)
+    assert certified.lower_bound == pytest.approx(2.0)
+    assert certified.cost == pytest.approx(2.0)
+
+
+def test_feasible_constraints_have_no_bound():
+    pairs = ConstraintSet.from_differences([[1.0, 0.0], [0.0, 1.0]], [1, -1], bounds=(1.0, 2.0))
+    certified = certify(pairs, np.eye(2))
+    assert (certified.lower_bound, certified.cost, certified.subsystems) == (0.0, 0.0, ())
+    assert certified.proof is Proof.OPTIMAL
+
+
+def test_more_constraints_than_one_program_takes():
+    rng = np.random.default_rng(0)
+    V = rng.normal(size=(400, 2))
+    y = np.where(np.abs(V[:, 0]) < 0.7, 1, -1)
+    y[:10] *= -1
+    pairs = ConstraintSet.from_differences(V, y, bounds=(1.0, 1.0))
+    certified = certify(pairs, time_limit=4.0)
+    assert 3 <= certified.lower_bound <= certified.cost <= 10
+    certified.verify(pairs)
+
+
+def test_time_limit():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    pairs = ConstraintSet.from_labels(X, rng.integers(2, size=60), bounds=(1.0, 1.0))
+    certify(pairs, time_limit=0.0)
+    began = time.monotonic()
+    certified = certify(pairs, time_limit=0.5)
+    assert time.monotonic() - began < 5.0
+    assert certified.proof is Proof.BOUNDED
+    assert 0 < certified.lower_bound < certified.cost
+
+
+def test_false_proofs_are_found_out():
+    pairs, _ = next(instances(2, [1]))
+    certified = certify(pairs)
+    with pytest.raises(ValueError, match="packing"):
+        replace(certified, packing=2 * certified.packing).verify(pairs)
+    wrong = replace(certified.subsystems[0], multipliers=-certified.subsystems[0].multipliers)
+    with pytest.raises(ValueError, match="certificate"):
+        replace(certified, subsystems=(wrong, *certified.subsystems[1:])).verify(pairs)
+
+
+def test_callback_stops():
+    pairs, _ = next(instances(2, [10]))
+    seen = []
+    certify(pairs, time_limit=5.0, callback=lambda bound, cost: seen.append((bound, cost)) or True)
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize("options", [{"time_limit": -1.0}])
+def test_bad_options_are_named(options):
+    pairs, _ = next(instances(2, [1]))
+    with pytest.raises(ValueError, match="time_limit"):
+        certify(pairs, **options)
