@@ -30,7 +30,6 @@ import numpy as np
 PINNED = ["metric-learn==0.7.0", "scikit-learn==1.2.2", "numpy==1.26.4", "scipy==1.11.4"]
 METHODS = ["ITML", "LMNN", "MMC", "LFDA", "RCA"]  # MCML is not in metric-learn 0.7
 SETS = ["iris", "wine", "synthetic", "breast_cancer", "digits"]
-MOST_POINTS = 400
 
 
 def learner(library: str, method: str) -> object:
@@ -69,7 +68,7 @@ def fit_all(library: str, path: Path, only: tuple[str, str]) -> list[dict[str, o
     return rows
 
 
-def write_folds(path: Path, repeats: int) -> None:
+def write_folds(path: Path, repeats: int, most_points: int) -> None:
     """The data and the training halves, the same for both libraries."""
     from sklearn.model_selection import StratifiedKFold
 
@@ -79,7 +78,7 @@ def write_folds(path: Path, repeats: int) -> None:
     for name in SETS:
         options = {"random_state": 0} if name == "synthetic" else {}
         X, y = load(name, return_X_y=True, **options)
-        kept = np.random.default_rng(0).permutation(len(X))[:MOST_POINTS]
+        kept = np.random.default_rng(0).permutation(len(X))[:most_points]
         X, y = X[kept], y[kept]
         trains = []
         for repeat in range(repeats):
@@ -119,7 +118,7 @@ def _works(name: str) -> bool:
 def measure(
     interpreter: Path, library: str, path: Path, only: tuple[str, str], limit: float
 ) -> list[dict[str, float]]:
-    """The rows of one method on one data set from a process of its own; empty when it fails or is too slow."""
+    """The rows of one method on one data set from its own process; empty when it fails or is too slow."""
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     command = [str(interpreter), __file__, "--worker", library, str(path), *only]
     try:
@@ -142,6 +141,9 @@ def main() -> None:
     parser.add_argument(
         "--limit", type=float, default=600.0, help="wall-clock seconds for one cell of metric-learn"
     )
+    parser.add_argument(
+        "--most-points", type=int, default=300, help="larger data sets are sampled down to this"
+    )
     parser.add_argument("--worker", nargs=4, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.worker:
@@ -152,7 +154,7 @@ def main() -> None:
         folder = given.environment or Path(scratch) / "environment"
         theirs = make_environment(folder, given.python)
         path = Path(scratch) / "folds.npz"
-        write_folds(path, given.repeats)
+        write_folds(path, given.repeats, given.most_points)
         print("| data | method | metric-learn s | ours s | times faster | metric-learn 4-NN | ours 4-NN |")
         print("|---|---|---|---|---|---|---|")
         for name in SETS:

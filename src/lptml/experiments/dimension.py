@@ -26,7 +26,7 @@ TITLE = "Running time against the dimension (Wine)"
 
 _QUICK_TRIALS = (100,)
 _QUICK_DIMENSIONS = (2, 4, 8, 13)
-_EXECUTIONS = 3  # CPU times vary by a few percent, and the paper's ten would take ten minutes more
+_EXECUTIONS = 2  # CPU times vary by a few percent; the paper's ten would take half an hour more
 
 
 def tasks(options: Options) -> tuple[list[dict[str, Any]], list[str]]:
