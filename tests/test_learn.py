@@ -1,0 +1,171 @@
+"""The pipeline: each option does what it says, and the result is never worse than what went in."""
+
+import time
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from lptml.constraints import ConstraintSet
+from lptml.indexed import IndexedPairs
+from lptml.learn import learn
+from lptml.search import SearchStatus, search
+
+
+def iris(**options):
+    X, y = load_iris(return_X_y=True)
+    return ConstraintSet.from_labels(X[::3], y[::3], bounds=(1.0, 1.0), **options)
+
+
+def test_everything_that_is_reported_is_true():
+    pairs = iris()
+    learned = learn(pairs, max_trials=20, random_state=0)
+    assert learned.cost == pairs.cost(learned.A)
+    assert learned.violation_rate == learned.cost / pairs.n
+    assert learned.trivial_rate == min(pairs.trivial_costs()) / pairs.n
+    assert learned.cost < pairs.best_identity().cost
+    assert learned.n_trials == 20
+    assert 0 <= learned.n_infeasible <= 20
+    assert learned.status is SearchStatus.COMPLETED
+    assert learned.lower_bound is None
+    assert learned.penalty == 0.0
+    costs = [step[1] for step in learned.history]
+    assert costs == sorted(costs, reverse=True)
+    assert costs[-1] == learned.cost
+    assert np.linalg.eigvalsh(learned.A)[0] >= -1e-12 * np.abs(learned.A).max()
+
+
+def test_support_holds_the_canonical_metric():
+    pairs = iris()
+    learned = learn(pairs, max_trials=0, random_state=0)
+    assert pairs.cost(learned.canonical) <= learned.cost
+    assert 1 <= len(learned.support) <= pairs.D
+    members = pairs.take(learned.support)
+    tight = np.abs(members.values(learned.canonical) / members.bound - 1)
+    assert tight.max() < 1e-5
+
+
+def test_without_refinement_it_is_the_search():
+    pairs = iris()
+    learned = learn(pairs, max_trials=20, refine=False, random_state=4)
+    found = search(pairs, max_trials=20, random_state=4)
+    assert learned.cost <= found.cost
+    assert learned.n_trials == found.n_trials
+    assert learn(pairs, max_trials=20, random_state=4).cost <= learned.cost
+
+
+def test_number_of_trials_follows_the_number_of_features():
+    pairs = iris()
+    assert learn(pairs, refine=False, random_state=0).n_trials == 100
+    X = np.random.default_rng(0).normal(size=(40, 40))
+    wide = ConstraintSet.from_labels(X, X[:, 0] > 0, bounds=(1.0, 1.0))
+    assert learn(wide, random_state=0).n_trials == 0
+
+
+@pytest.mark.parametrize("refine", [True, False])
+def test_never_worse_than_the_initial_metric(refine):
+    pairs = iris()
+    good = learn(pairs, max_trials=0, random_state=0)
+    again = learn(pairs, max_trials=1, refine=refine, initial_metric=good.A, random_state=1)
+    assert again.cost <= good.cost
+
+
+@pytest.mark.parametrize("refine", [True, False])
+def test_components_limit_the_rank(refine):
+    pairs = iris()
+    learned = learn(pairs, max_trials=10, refine=refine, n_components=2, random_state=0)
+    assert np.linalg.matrix_rank(learned.A, tol=1e-9 * np.abs(learned.A).max()) <= 2
+    assert learned.cost == pairs.cost(learned.A)
+
+
+def test_regularisation_lowers_the_penalised_cost():
+    pairs = iris()
+    free = learn(pairs, max_trials=20, random_state=0)
+    eta = 0.1 * pairs.n / np.trace(free.A)
+    held = learn(pairs, max_trials=20, regularization=eta, random_state=0)
+    assert held.penalty == pytest.approx(eta * np.trace(held.A))
+    assert held.cost + held.penalty <= free.cost + eta * np.trace(free.A) + 1e-9
+    assert np.trace(held.A) < np.trace(free.A)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_same_seed_same_metric_whatever_the_workers(n_jobs):
+    pairs = iris()
+    first = learn(pairs, max_trials=12, random_state=7)
+    second = learn(pairs, max_trials=12, random_state=7, n_jobs=n_jobs)
+    np.testing.assert_array_equal(first.A, second.A)
+
+
+def test_every_source_is_learned_from():
+    X, y = load_iris(return_X_y=True)
+    X, y = X[::5], y[::5]
+    i, j = np.triu_indices(len(X), 1)
+    sign = np.where(y[i] == y[j], 1, -1)
+    T = np.stack([X[i[sign > 0]][:80], X[j[sign > 0]][:80], X[j[sign < 0]][:80]], axis=1)
+    sources = [
+        ConstraintSet.from_differences(X[i] - X[j], sign, bounds=(1.0, 1.0)),
+        IndexedPairs.from_indices(X, np.stack([i, j], axis=1), sign, bounds=(1.0, 1.0)),
+        ConstraintSet.from_triplets(T),
+        ConstraintSet.from_quadruplets(T[:, [0, 1, 0, 2]]),
+    ]
+    for source in sources:
+        learned = learn(source, max_trials=3, random_state=0)
+        assert learned.cost <= source.best_identity().cost
+
+
+def test_time_limit():
+    pairs = iris()
+    learn(pairs, max_trials=2, random_state=0)
+    began = time.monotonic()
+    learned = learn(pairs, max_trials=10**6, time_limit=0.5, random_state=0)
+    assert time.monotonic() - began < 3.0
+    assert learned.status is SearchStatus.TIME_LIMIT
+    assert learned.cost <= pairs.best_identity().cost
+
+
+@pytest.mark.parametrize("max_trials", [0, 10**6])
+def test_callback_hears_and_stops(max_trials):
+    pairs = iris()
+    heard = []
+
+    def stop(cost, A):
+        heard.append((cost, A.shape))
+        return len(heard) >= 2
+
+    learned = learn(pairs, max_trials=max_trials, callback=stop, random_state=0)
+    assert learned.status is SearchStatus.STOPPED
+    assert len(heard) == 2
+    assert heard[0][1] == (4, 4)
+    assert learned.cost == pairs.cost(learned.A)
+
+
+def test_lower_bound_on_request():
+    pairs = iris().take(np.arange(0, 1225, 12))
+    learned = learn(pairs, max_trials=5, lower_bound_seconds=1.0, random_state=0)
+    assert 0 <= learned.lower_bound <= learned.cost
+
+
+def test_weights_change_the_metric():
+    light, heavy = (iris(class_weight={1: w, -1: 1.0}) for w in (0.05, 20.0))
+    plain = iris()
+    similar = np.flatnonzero(plain.take(np.arange(plain.n)).sign > 0)
+    broken = [
+        plain.take(similar).cost(learn(source, max_trials=0, random_state=0).A) for source in (light, heavy)
+    ]
+    assert broken[1] <= broken[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_trials": 0, "refine": False}, "nothing to do"),
+        ({"max_trials": "many"}, "max_trials"),
+        ({"regularization": -1.0}, "regularization"),
+        ({"n_components": 5}, "n_components"),
+        ({"initial_metric": np.eye(2)}, "initial_metric"),
+        ({"engine": "abacus"}, "engine"),
+    ],
+)
+def test_bad_options_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        learn(iris(), **options)
