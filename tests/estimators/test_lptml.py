@@ -365,3 +365,30 @@ def test_metadata_routing(pairs, y):
         search.fit(pairs, y, sample_weight=weight, initial_metric=np.eye(3))
     assert search.best_score_ > 0.9
     assert search.best_estimator_.violation_rate_ < 0.05
+
+
+def test_validation_chooses(X, labels):
+    fitted = LPTML_Supervised(random_state=0).fit(X, labels)
+    assert fitted.status_ == "chosen by validation"
+    assert sum(tried["chosen"] for tried in fitted.validation_) == 1
+    assert {"standardised", "identity"} < {tried["name"] for tried in fitted.validation_}
+    assert fitted.n_trials_ == 0
+    assert fitted.suspicion_.shape == (60,)
+    assert fitted.components_.shape == (3, 3)
+    explicit = LPTML_Supervised(random_state=0, validation="neighbors").fit(X, labels)
+    np.testing.assert_array_equal(explicit.components_, fitted.components_)
+    weight = np.arange(60) % 3
+    weighted = LPTML_Supervised(random_state=0).fit(X, labels, sample_weight=weight)
+    copied = LPTML_Supervised(random_state=0).fit(np.repeat(X, weight, axis=0), np.repeat(labels, weight))
+    np.testing.assert_array_equal(weighted.components_, copied.components_)
+    assert LPTML_Supervised(random_state=0, n_components=2).fit(X, labels).components_.shape == (2, 3)
+
+
+def test_validation_ignores_no_option(X, labels):
+    assert LPTML_Supervised(**FAST).fit(X, labels).validation_ == ()
+    for option in ({"max_trials": 5}, {"class_weight": "balanced"}, {"refine": False}, {"engine": "dask"}):
+        with pytest.raises(ValueError, match=f"validation.*{next(iter(option))}"):
+            LPTML_Supervised(validation="neighbors", **option).fit(X, labels)
+    seen = []
+    LPTML_Supervised(random_state=0, callback=lambda cost, A: seen.append((cost, A))).fit(X, labels)
+    assert len(seen) == 1

@@ -101,22 +101,17 @@ class LPTMLBase(SuspicionMixin, CallbackSupport, BaseEstimator):
         return resolve_bounds(bounds, training_distances(given if _is_percentile(bounds) else distinct))
 
     def _learn(self, source: ConstraintSet | LabelledPairs, initial_metric: Any, data: dict[str, Any]) -> Any:
-        """Learn a metric for the constraints, and set what does not depend on how they were given."""
+        """Learn a metric for the constraints."""
         from lptml.learn import learn  # compiled code is loaded by the first fit, not by the import
 
         options: Any = self
         d = source.d
-
         unit, factor = in_unit_scale(source)
         regularizer = _inputs.check_metric(options.regularizer, d, "regularizer")
         if regularizer is None and options.regularization > 0:
             regularizer = np.eye(d)
         start = _inputs.check_metric(initial_metric, d, "initial_metric")
-
-        def components(A: FloatArray) -> FloatArray:
-            return np.sqrt(factor) * components_from_metric(A, options.n_components)
-
-        progress = Progress(self, options.callback, data, factor, components)
+        progress = self._progress(factor, data)
         progress.begin()
         learned = learn(
             unit,
@@ -137,14 +132,35 @@ class LPTMLBase(SuspicionMixin, CallbackSupport, BaseEstimator):
             checkpoint=options.checkpoint,
             initial_metric=None if start is None else start / factor,
         )
-        self.components_ = components(learned.A)
+        self._settle(learned, unit, progress)
+        return learned
+
+    def _adopt(self, learned: Any, source: ConstraintSet | LabelledPairs, data: dict[str, Any]) -> None:
+        """Take a metric that was found in another way, in the units of the data."""
+        unit, factor = in_unit_scale(source)
+        progress = self._progress(factor, data)
+        progress.begin()
+        learned = replace(learned, A=learned.A / factor)
+        progress(learned.cost, learned.A)
+        self._settle(learned, unit, progress)
+
+    def _progress(self, factor: float, data: dict[str, Any]) -> Progress:
+        options: Any = self
+
+        def components(A: FloatArray) -> FloatArray:
+            return np.sqrt(factor) * components_from_metric(A, options.n_components)
+
+        return Progress(self, options.callback, data, factor, components)
+
+    def _settle(self, learned: Any, unit: Source, progress: Progress) -> None:
+        """Set what does not depend on how the constraints were given."""
+        self.components_ = progress.components(learned.A)
         self.n_trials_ = learned.n_trials
         self.n_iter_ = max(1, learned.n_trials)
         self.n_infeasible_ = learned.n_infeasible
         self.status_ = learned.status.value
         self.lower_bound_ = _lower_bound(unit, learned)
         progress.end()
-        return learned
 
     def _report(self, learned: Any, given: Source, counted: Source) -> None:
         """Set the rates for the constraints as they were given: weighted, and each counted as one."""

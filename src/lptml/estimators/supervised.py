@@ -23,6 +23,7 @@ from lptml.estimators._lptml import (
     merge_rows,
     seed,
 )
+from lptml.estimators._validation import adopt, choose, is_validated, table
 from lptml.estimators.base import SupervisedMixin
 from lptml.labels import LabelledPairs
 
@@ -54,8 +55,13 @@ class LPTML_Supervised(SupervisedMixin, LPTMLBase):
         without.
     n_constraints : int, optional
         Pairs of each kind (or triplets) to draw; all of them if not given.
-    validation : {"auto"} or None, default="auto"
-        @VALIDATION@
+    validation : {"auto", "neighbors"} or None, default="auto"
+        How the metric is chosen. None: the metric of least cost on the constraints. "neighbors": the one
+        under which out-of-sample nearest neighbours vote best, among metrics learned from each kind of
+        constraints and those that need no learning; the options of the search must then have their default
+        values. "auto" is "neighbors" where they do, and None where any of them was set: ``max_trials``,
+        ``epsilon``, ``objective``, ``refine``, ``regularization``, ``regularizer``, ``class_weight``,
+        ``approximate_counting``, ``engine``, ``checkpoint``.
     refine : bool, default=True
         Whether to optimise the best metrics of the search locally; False is the paper's plain search.
     regularization : float, default=0
@@ -118,6 +124,9 @@ class LPTML_Supervised(SupervisedMixin, LPTMLBase):
         Where the input had names.
     classes_ : ndarray
         The labels met, without -1.
+    validation_ : tuple of dict
+        Each candidate's name, score, advantage over the standardised metric and its standard error; empty
+        where no choice was made.
 
     See Also
     --------
@@ -141,7 +150,7 @@ class LPTML_Supervised(SupervisedMixin, LPTMLBase):
         **PAIR_CONSTRAINTS,
         "constraints": [StrOptions({"auto", *KINDS})],
         "n_constraints": [None, Interval(Integral, 1, None, closed="left")],
-        "validation": [None, StrOptions({"auto"})],
+        "validation": [None, StrOptions({"auto", "neighbors"})],
     }
 
     def __init__(
@@ -210,23 +219,34 @@ class LPTML_Supervised(SupervisedMixin, LPTMLBase):
         self
         """
         self._validate_params()
+        validated = is_validated(self)
         points, codes = self._start_supervised(X, y)
         self._check_options(points.shape[1])
         weight = _inputs.check_weight(sample_weight, len(points))
         known = np.flatnonzero(codes >= 0 if weight is None else (codes >= 0) & (weight > 0))
         if len(np.unique(codes[known])) < 2:
             raise ValueError("sample_weight leaves just one class: at least two classes are needed")
-        first, total, _ = merge_rows(points[known], codes[known], None if weight is None else weight[known])
+        first, total, group = merge_rows(
+            points[known], codes[known], None if weight is None else weight[known]
+        )
         rows = known[first]  # distinct points, in an order that the data alone determines
         distinct = self._all_pairs(points[rows], codes[rows], None if (total == 1).all() else total)
         given = self._all_pairs(points[known], codes[known], None if weight is None else weight[known])
         self.bounds_ = self._bounds(self.bounds, distinct, given)
+        distinct = replace(distinct, bounds=self.bounds_)
+        number = seed(self.random_state)
         kind = "all" if self.constraints == "auto" else self.constraints
-        rng = np.random.default_rng(seed(self.random_state))
-        chosen = constraints_from_labels(
-            kind, replace(distinct, bounds=self.bounds_), self.n_constraints, rng
-        )
-        learned = self._learn(chosen.source, initial_metric, {"X": points, "y": codes})
+        selected = choose(self, distinct, initial_metric, number) if validated else None
+        if selected is not None:
+            kind = selected.constraints
+        rng = np.random.default_rng(number)
+        chosen = constraints_from_labels(kind, distinct, self.n_constraints, rng)
+        data = {"X": points, "y": codes}
+        self.validation_ = () if selected is None else table(selected)
+        if selected is None:
+            learned = self._learn(chosen.source, initial_metric, data)
+        else:
+            learned = adopt(self, selected, chosen.source, data)
         if isinstance(chosen.source, LabelledPairs):
             given = replace(given, bounds=self.bounds_)
             ones = replace(given, similar_weight=1.0, dissimilar_weight=1.0, point_weight=None)
@@ -235,6 +255,10 @@ class LPTML_Supervised(SupervisedMixin, LPTMLBase):
             self._report(learned, chosen.source, each_as_one(chosen.source))
         self.support_ = rows[chosen.points(learned.support)]
         self._remember(points, codes, weight)
+        if selected is not None:  # the witnesses have been heard already
+            suspicion = np.zeros(len(points))
+            suspicion[known] = selected.suspicion[group]
+            self.suspicion_ = suspicion
         return self
 
     def _judge(self, X: FloatArray, codes: NDArray[np.int64], weight: FloatArray | None) -> FloatArray:
