@@ -125,8 +125,10 @@ class Pace:
         if not self.trials:
             return min(_FIRST_UNIT, left)
         wanted = int(session.unit_seconds * self.trials / max(self.seconds, 1e-9))
-        # Towards the end units get smaller, so that no worker is left with a whole one when the others stop.
-        return max(1, min(wanted, -(-left // (2 * session.workers)), left))
+        # Towards the end units get smaller, so that no worker is left with a whole one when the others stop;
+        # but not so small that handing them out takes longer than running them.
+        share = max(-(-left // (2 * session.workers)), wanted // 8)
+        return max(1, min(wanted, share, left))
 
 
 def units(
