@@ -253,6 +253,19 @@ def test_nearly_contradicting_pairs_need_a_large_metric():
     assert solution.objective == pytest.approx(1 + 100**2, rel=1e-6)
 
 
+def test_feasible_metrics_without_interior():
+    """v1 + v2 shall be 2 long and v1, v2 at most 1: tight in the triangle inequality, multipliers infinite."""
+    V = np.array([[3.0, 1.0, 0.0], [1.0, 2.0, 1.0], [4.0, 3.0, 1.0]])
+    F = ConstraintSet.from_differences(V, [1, 1, -1], bounds=(1.0, 2.0))
+    solution = solve_basis(F, np.eye(3))
+    assert solution.status is Status.OPTIMAL
+    assert not F.violated(solution.A).any()
+    assert solution.residuals.largest <= sdp.ACCEPT_DEGENERATE
+    # The metric maps v1 and v2 to the same unit vector, so it is gg' with g'v1 = g'v2 = 1.
+    g = np.linalg.lstsq(V[:2], np.ones(2), rcond=None)[0]
+    assert solution.objective == pytest.approx(g @ g, rel=1e-3)
+
+
 def test_contradicting_triplets():
     x = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]])
     triplets = np.array([[x[0], x[1], x[2]], [x[0], x[2], x[1]]])

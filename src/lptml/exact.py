@@ -30,7 +30,7 @@ from lptml.certify import regulariser_arrays
 from lptml.constraints import TOLERANCE, ConstraintSet, Floats, Ints
 from lptml.objectives import Objective, make_objective
 from lptml.scaling import feature_scale
-from lptml.sdp import Certificate, Problem, Solution, Status, check_matrix, solve_problem
+from lptml.sdp import SOLVERS, Certificate, Problem, Solution, Status, check_matrix, solve_problem
 
 __all__ = [
     "Counts",
@@ -207,6 +207,8 @@ def exact_lptml(
         raise ValueError(
             f"the objective is for {len(objective.matrix)} features, the constraints have {constraints.d}"
         )
+    if solver not in SOLVERS:
+        raise ValueError(f"solver must be one of {', '.join(SOLVERS)}, got {solver!r}")
     if batch < 1:
         raise ValueError(f"batch must be at least 1, got {batch!r}")
     if (regularizer is None) != (rho is None):
