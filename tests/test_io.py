@@ -12,8 +12,19 @@ import zipfile
 
 import numpy as np
 import pytest
+from sklearn.neighbors import KNeighborsClassifier
 
-from lptml import LPTML, LPTML_Quadruplets, LPTML_Supervised, LPTML_Triplets, load, save
+from lptml import (
+    LPTML,
+    LabelCleaner,
+    LPTML_Quadruplets,
+    LPTML_Supervised,
+    LPTML_Triplets,
+    RCA_Supervised,
+    RobustKNeighborsClassifier,
+    load,
+    save,
+)
 from lptml.io import MAX_MEMBERS, SCHEMA_VERSION, ModelFileError
 
 FAST = {"max_trials": 3, "random_state": 0}
@@ -101,6 +112,22 @@ def test_every_kind_of_learner(tmp_path):
         np.testing.assert_array_equal(again.transform(X), fitted.transform(X))
         if hasattr(fitted, "classes_"):
             np.testing.assert_array_equal(again.classes_, fitted.classes_)
+
+
+def test_learners_that_hold_learners(tmp_path):
+    X = np.random.default_rng(3).normal(size=(40, 2))
+    y = X[:, 0] > 0
+    for fitted in (
+        RobustKNeighborsClassifier().fit(X, y),
+        RobustKNeighborsClassifier(metric_learner=LPTML_Supervised(**FAST)).fit(X, y),
+        LabelCleaner(LPTML_Supervised(**FAST)).fit(X, y),
+        RCA_Supervised().fit(X, y),
+    ):
+        again = load(save(fitted, tmp_path / "model.npz"))
+        use = "predict" if hasattr(fitted, "predict") else "transform"
+        np.testing.assert_array_equal(getattr(again, use)(X), getattr(fitted, use)(X))
+    with pytest.raises(ValueError, match="estimator cannot be saved: it is a KNeighborsClassifier"):
+        save(LabelCleaner(KNeighborsClassifier()).fit(X, y), tmp_path / "model.npz")
 
 
 def test_array_preprocessor_and_regularizer_are_saved(tmp_path):

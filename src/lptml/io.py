@@ -202,7 +202,7 @@ class _Writer:
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
     omitted: set[str] = field(default_factory=set)
 
-    def estimator(self, estimator: Any) -> dict[str, Any]:
+    def estimator(self, estimator: Any, fitted_only: bool = True) -> dict[str, Any]:
         name = type(estimator).__name__
         if name not in HOMES or type(estimator) is not getattr(import_module(HOMES[name]), name):
             raise ValueError(f"only estimators of lptml can be saved, got {type(estimator).__qualname__}")
@@ -210,7 +210,7 @@ class _Writer:
         fitted.pop("preprocessor_", None)  # made anew from the parameter
         if getattr(estimator, "_suspicion", None) is not None:
             fitted["suspicion_"] = estimator.suspicion_
-        if not fitted:
+        if fitted_only and not fitted:
             raise ValueError(f"this {name} is not fitted: there is nothing to save")
         params = {}
         for key, value in sorted(estimator.get_params(deep=False).items()):
@@ -245,7 +245,7 @@ class _Writer:
                 items = [[self.value(key, name), self.value(item, name)] for key, item in value.items()]
                 return {_TAG: "dict", "value": items}
         if type(value).__name__ in HOMES:
-            return {_TAG: "estimator", "value": self.estimator(value)}
+            return {_TAG: "estimator", "value": self.estimator(value, fitted_only=False)}
         if hasattr(value, "__array__"):
             return self.array(np.asarray(value), name)
         raise ValueError(f"{name} cannot be saved: it is a {type(value).__qualname__}, not plain data")

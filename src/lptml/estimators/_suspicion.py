@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from lptml.estimators._inputs import FloatArray
 
-__all__ = ["SuspicionMixin", "share_of_first"]
+__all__ = ["SuspicionMixin", "of_each", "share_of_first"]
 
 
 class SuspicionMixin:
@@ -70,6 +70,17 @@ class SuspicionMixin:
         """Keep what suspicions are found from."""
         self._training = training
         self._suspicion = None
+
+
+def of_each(suspicion: FloatArray, group: NDArray[np.intp]) -> FloatArray:
+    """Return the suspicion of each row from those of the groups of equal rows; 0 where it is in none (-1).
+
+    Examples
+    --------
+    >>> of_each(np.array([0.2, 0.9]), np.array([1, -1, 0, 1]))
+    array([0.9, 0. , 0.2, 0.9])
+    """
+    return np.where(group >= 0, suspicion[np.maximum(group, 0)], 0.0)
 
 
 def share_of_first(first: FloatArray, second: FloatArray) -> FloatArray:

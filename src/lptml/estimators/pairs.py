@@ -21,7 +21,7 @@ from lptml.estimators._lptml import (
     merge_rows,
     one_direction,
 )
-from lptml.estimators._suspicion import share_of_first
+from lptml.estimators._suspicion import of_each
 from lptml.estimators.base import PairsMixin
 
 __all__ = ["LPTML"]
@@ -210,7 +210,7 @@ class LPTML(PairsMixin, LPTMLBase):
             raise ValueError("sample_weight leaves just one class of pairs: both kinds are needed")
         weight = kind_weights(self.class_weight, labels, weight)
         V = one_direction(points[:, 0] - points[:, 1])  # (n, d)
-        first, total, _ = merge_rows(V, labels, weight)
+        first, total, group = merge_rows(V, labels, weight)
         self.bounds_ = self._bounds(self.bounds, V[first], V if weight is None else V[weight > 0])
         source = ConstraintSet.from_differences(V[first], labels[first], bounds=self.bounds_, weight=total)
         learned = self._learn(source, initial_metric, {"X": points, "y": labels})
@@ -218,10 +218,12 @@ class LPTML(PairsMixin, LPTMLBase):
         self._report(learned, given, each_as_one(given))
         self.support_ = first[learned.support]
         self._calibrate(points, labels, calibration_params, weight)
-        self._remember(V, labels)
+        self._remember(V[first], labels[first], total, group)
         return self
 
-    def _judge(self, V: FloatArray, labels: NDArray[np.int8]) -> FloatArray:
-        squares = ((V @ self.components_.T) ** 2).sum(axis=1)
-        u, l = (np.full(len(V), bound**2) for bound in self.bounds_)
-        return np.where(labels == 1, share_of_first(squares, u), share_of_first(l, squares))
+    def _judge(
+        self, V: FloatArray, labels: NDArray[np.int8], weight: FloatArray, group: NDArray[np.intp]
+    ) -> FloatArray:
+        from lptml.suspects import pair_suspicion
+
+        return of_each(pair_suspicion(V, labels, sample_weight=weight), group)

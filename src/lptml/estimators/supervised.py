@@ -23,6 +23,7 @@ from lptml.estimators._lptml import (
     merge_rows,
     seed,
 )
+from lptml.estimators._suspicion import of_each
 from lptml.estimators._validation import adopt, choose, is_validated, table
 from lptml.estimators.base import SupervisedMixin
 from lptml.labels import LabelledPairs
@@ -254,21 +255,23 @@ class LPTML_Supervised(SupervisedMixin, LPTMLBase):
         else:
             self._report(learned, chosen.source, each_as_one(chosen.source))
         self.support_ = rows[chosen.points(learned.support)]
-        self._remember(points, codes, weight)
+        place = np.full(len(points), -1)
+        place[known] = group
+        self._remember(distinct.X, distinct.y, distinct.point_weight, place)
         if selected is not None:  # the witnesses have been heard already
-            suspicion = np.zeros(len(points))
-            suspicion[known] = selected.suspicion[group]
-            self.suspicion_ = suspicion
+            self.suspicion_ = of_each(selected.suspicion, place)
         return self
 
-    def _judge(self, X: FloatArray, codes: NDArray[np.int64], weight: FloatArray | None) -> FloatArray:
-        from lptml.trust import trust_labels
+    def _judge(
+        self,
+        X: FloatArray,
+        codes: NDArray[np.int64],
+        weight: FloatArray | None,
+        place: NDArray[np.intp],
+    ) -> FloatArray:
+        from lptml.suspects import suspicion
 
-        known = codes >= 0
-        w = None if weight is None else weight[known]
-        suspicion = np.zeros(len(X))  # nothing is claimed about an unlabelled point
-        suspicion[known] = trust_labels(X[known], codes[known], len(self.classes_), weight=w).suspicion
-        return suspicion
+        return of_each(suspicion(X, codes, sample_weight=weight), place)
 
     def _all_pairs(self, X: FloatArray, codes: NDArray[np.int64], weight: FloatArray | None) -> LabelledPairs:
         return LabelledPairs.from_labels(
