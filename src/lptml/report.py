@@ -34,6 +34,7 @@ def labels_report(
     title: str = "lptml",
     repeats: int = 2,
     neighbors: int = 4,
+    search: Any = None,
     details: Sequence[tuple[str, str]] = (),
 ) -> Page:
     """A report on labelled points.
@@ -60,6 +61,9 @@ def labels_report(
         leaves the accuracy out.
     neighbors : int, default=4
         Votes of the k-NN rule.
+    search : fitted estimator, optional
+        Whose search and support to show; by default those of ``estimator``, which has none where validation
+        chose its metric.
     details : sequence of (str, str)
         More lines for the last section.
 
@@ -111,7 +115,8 @@ def labels_report(
         "accuracy": _accuracy(accuracy),
         "distances": _histogram(views.label_distances(Z, codes), getattr(estimator, "bounds_", None)),
         **_metric(estimator, points, feature_names),
-        "support": _support(estimator, Z, codes, names),
+        "history": _history(estimator if search is None else search),
+        "support": _support(estimator if search is None else search, points, codes, names),
     }
     tiles, summary = words.headline(estimator, accuracy, n_suspects, n, "labels", neighbors)
     d, k = points.shape[1], len(classes)
@@ -123,7 +128,7 @@ def labels_report(
         },
         summary=summary,
         tiles=tiles,
-        notes=words.notes(data, words.for_labels(neighbors, splits)),
+        notes=words.notes(data, words.for_labels(neighbors, splits), search),
         details=[*details, *words.details(estimator)],
         data=data,
     )
@@ -198,6 +203,7 @@ def pairs_report(
             views.PairDistances(apart[says > 0], apart[says < 0]), getattr(estimator, "bounds_", None)
         ),
         **_metric(estimator, points, feature_names),
+        "history": _history(estimator),
         "support": _pair_support(estimator, index, kinds, apart, names),
     }
     tiles, summary = words.headline(estimator, accuracy, n_suspects, m, "verdicts", 0)
@@ -206,7 +212,7 @@ def pairs_report(
         | {"suspects_title": "Verdicts to distrust", "accuracy_title": "Telling similar from dissimilar"},
         summary=summary,
         tiles=tiles,
-        notes=words.notes(data, words.for_pairs(splits)),
+        notes=words.notes(data, words.for_pairs(splits), None),
         details=[*details, *words.details(estimator)],
         data=data,
     )
@@ -271,17 +277,6 @@ def _metric(estimator: Any, points: NDArray[Any], feature_names: Sequence[str] |
     A = estimator.components_.T @ estimator.components_
     names = views.feature_names(estimator, len(A), None if feature_names is None else list(feature_names))
     weights = views.feature_weights(A, points, names)
-    history = None
-    if len(getattr(estimator, "history_", ())):
-        h = views.search_history(estimator)
-        history = {
-            "seconds": _rounded(h.seconds),
-            "trial": h.trial.tolist(),
-            "best": _rounded(h.rate, 6),
-            "final": h.final,
-            "trivial": h.trivial,
-            "lower": h.lower if h.lower > 0 else None,
-        }
     return {
         "weights": {
             "names": weights.names,
@@ -289,7 +284,21 @@ def _metric(estimator: Any, points: NDArray[Any], feature_names: Sequence[str] |
             "correlation": [_rounded(row, 3) for row in weights.correlation],
             "left_out": weights.left_out,
         },
-        "history": history,
+        "validation": [dict(row) for row in getattr(estimator, "validation_", ())] or None,
+    }
+
+
+def _history(estimator: Any) -> dict[str, Any] | None:
+    if getattr(estimator, "validation_", ()) or not len(getattr(estimator, "history_", ())):
+        return None  # chosen by validation, without a search
+    h = views.search_history(estimator)
+    return {
+        "seconds": _rounded(h.seconds),
+        "trial": h.trial.tolist(),
+        "best": _rounded(h.rate, 6),
+        "final": h.final,
+        "trivial": h.trivial,
+        "lower": h.lower if h.lower > 0 else None,
     }
 
 
@@ -298,11 +307,12 @@ def _called(i: int, names: Sequence[str] | None) -> str:
 
 
 def _support(
-    estimator: Any, Z: NDArray[Any], codes: NDArray[Any], names: Sequence[str] | None
+    estimator: Any, X: NDArray[Any], codes: NDArray[Any], names: Sequence[str] | None
 ) -> dict[str, Any] | None:
     support = np.asarray(getattr(estimator, "support_", ()))
-    if support.size == 0 or support.ndim != 2 or support.max() >= len(Z):
+    if support.size == 0 or support.ndim != 2 or support.max() >= len(X):
         return None
+    Z = X @ estimator.components_.T
     rows: list[list[Any]] = []
     for chosen in support[:SUPPORT_ROWS]:
         near = float(np.linalg.norm(Z[chosen[0]] - Z[chosen[1]]))

@@ -90,7 +90,8 @@ def test_defaults_in_the_help_are_those_of_the_estimators() -> None:
     from lptml import LPTML_Supervised
 
     words = {"all features": None, "as they are": None, "none": None, "all": None, "the identity": None}
-    words |= {"where there are many constraints": "auto", "refine": True, "validation": "auto", "1": None}
+    words |= {"where there are many constraints": "auto", "refine": True, "1": None}
+    words |= {"100, fewer above 13 features": "auto"}
     parameters = inspect.signature(LPTML_Supervised).parameters
     for option, _, text in COMMON + SUPERVISED:
         stated = re.search(r"\[default: (.*)\]$", text)

@@ -17,7 +17,7 @@ from lptml.cli.app import cli
 
 X, codes = load_iris(return_X_y=True)
 NAMES = ["setosa", "versicolor", "virginica"]
-FAST = ["--max-trials", "3", "--no-validation"]
+FAST = ["--max-trials", "3", "--validation", "none"]
 
 
 def run(*arguments: str, code: int = 0, **extra: object) -> Result:
@@ -183,16 +183,7 @@ def test_suspects_among_pairs(folder: Path) -> None:
         head, _, verdict = text[k].rpartition(",")
         text[k] = f"{head},{swap[verdict]}"
     (folder / "spoiled.csv").write_text("\n".join(text) + "\n")
-    arguments = [
-        "--key",
-        "id",
-        "--drop",
-        "species",
-        "--pairs",
-        str(folder / "spoiled.csv"),
-        "--max-trials",
-        "3",
-    ]
+    arguments = ["--key", "id", "--drop", "species", "--pairs", str(folder / "spoiled.csv")]
     result = run("suspects", str(folder / "iris.csv"), *arguments, "--top", "20", "--json")
     listed = [(row["first"], row["second"]) for row in json.loads(result.stdout)["suspects"]]
     hits = sum(tuple(text[k].split(",")[:2]) in listed for k in wrong)

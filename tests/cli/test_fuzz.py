@@ -29,7 +29,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "-o",
         str(folder / "good.npz"),
         *FAST,
-        "--no-validation",
+        "--validation",
+        "none",
     ]
     assert CliRunner().invoke(cli, arguments).exit_code == 0
     return folder
@@ -38,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def commands(bad: str, folder: Path, out: str) -> list[list[str]]:
     """Every command that reads a file, with the bad file in every place where a file can stand."""
     good, model, pairs = (str(folder / name) for name in ("good.csv", "good.npz", "pairs.csv"))
-    fit = [*FAST, "--no-validation", "-o", out]
+    fit = [*FAST, "--validation", "none", "-o", out]
     return [
         ["fit", bad, *COLUMNS, *fit],
         ["fit", bad, "--key", "id", "--drop", "label", "--pairs", pairs, *FAST, "-o", out],
@@ -54,7 +55,7 @@ def commands(bad: str, folder: Path, out: str) -> list[list[str]]:
         ["score", bad, good, *COLUMNS],
         ["score", model, good, "--key", "id", "--pairs", bad],
         ["suspects", bad, *COLUMNS, "-o", out],
-        ["suspects", good, "--key", "id", "--drop", "label", "--pairs", bad, *FAST, "-o", out],
+        ["suspects", good, "--key", "id", "--drop", "label", "--pairs", bad, "-o", out],
         ["report", bad, *COLUMNS, "--repeats", "0", *fit],
         ["report", good, *COLUMNS, "--repeats", "0", "--model", bad, "-o", out],
     ]

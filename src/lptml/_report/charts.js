@@ -1,26 +1,39 @@
 // The figures: accuracy, feature weights and correlations, distances, the search, and the support table.
 const shorten = (text, most) => (text.length > most ? text.slice(0, most - 1) + "…" : text);
 
-if (D.accuracy) {
-  const rows = D.accuracy.rows;
-  const low = Math.max(0, Math.floor(10 * Math.min(...rows.map((r) => r.mean - r.error)) - 0.5) / 10);
-  chart("accuracy-chart", rows.length * 44 + 34, (svg, width, height) => {
-    const left = Math.min(210, width * 0.42), right = width - 64, bottom = height - 26;
-    const x = (v) => left + ((v - low) / (1 - low)) * (right - left);
-    for (const t of niceTicks(low, 1, width < 500 ? 3 : 6)) {
-      draw(svg, "line", { x1: x(t), x2: x(t), y1: 0, y2: bottom, class: "grid" });
-      draw(svg, "text", { x: x(t), y: bottom + 18, "text-anchor": "middle" }, percent(t, 0));
+// One dot a row with its error bar; `scale` gives the ends of the axis and how a value is written.
+function dots(id, rows, step, scale) {
+  const { low, high, write, tick } = scale;
+  chart(id, rows.length * step + 34, (svg, width, height) => {
+    const left = Math.min(250, width * 0.44), right = width - 64, bottom = height - 26;
+    const x = (v) => left + ((v - low) / (high - low)) * (right - left);
+    for (const t of niceTicks(low, high, width < 500 ? 3 : 6)) {
+      draw(svg, "line", { x1: x(t), x2: x(t), y1: 0, y2: bottom, class: t === 0 ? "axis" : "grid" });
+      draw(svg, "text", { x: x(t), y: bottom + 18, "text-anchor": "middle" }, tick(t));
     }
     rows.forEach((r, i) => {
-      const y = i * 44 + 20;
-      draw(svg, "text", { x: left - 12, y: y + 4, "text-anchor": "end", class: r.ours ? "strong" : "" }, shorten(r.name, Math.floor(left / 7)));
-      const a = x(Math.max(low, r.mean - r.error)), b = x(Math.min(1, r.mean + r.error)), colour = css(r.ours ? "--accent" : "--base");
-      for (const [x1, x2, y1, y2] of [[a, b, y, y], [a, a, y - 7, y + 7], [b, b, y - 7, y + 7]]) draw(svg, "line", { x1, x2, y1, y2, stroke: colour, "stroke-width": 2.4 });
-      const dot = draw(svg, "circle", { cx: x(r.mean), cy: y, r: 7, fill: colour });
-      explain(dot, `${r.name}: ${percent(r.mean)} ± ${percent(r.error)}`);
-      draw(svg, "text", { x: Math.max(b, x(r.mean) + 7) + 8, y: y + 4, class: "strong" }, percent(r.mean));
+      const y = (i + 0.5) * step, colour = css(r.ours ? "--accent" : "--base");
+      const inside = (v) => x(Math.min(high, Math.max(low, v)));
+      const a = inside(r.mean - r.error), b = inside(r.mean + r.error), at = inside(r.mean);
+      draw(svg, "text", { x: left - 12, y: y + 4, "text-anchor": "end", class: r.ours ? "strong" : "" }, shorten(r.name, Math.floor(left / 6.6)));
+      for (const [x1, x2, y1, y2] of [[a, b, y, y], [a, a, y - 6, y + 6], [b, b, y - 6, y + 6]]) draw(svg, "line", { x1, x2, y1, y2, stroke: colour, "stroke-width": 2.2 });
+      explain(draw(svg, "circle", { cx: at, cy: y, r: 6, fill: colour }), `${r.name}: ${write(r.mean)} ± ${write(r.error).replace("+", "")}`);
+      draw(svg, "text", { x: Math.max(b, at + 7) + 8, y: y + 4, class: "strong" }, write(r.mean));
     });
   });
+}
+if (D.accuracy) {
+  const rows = D.accuracy.rows;
+  const low = Math.max(0, Math.floor(20 * Math.min(...rows.map((r) => r.mean - r.error)) - 0.5) / 20);
+  dots("accuracy-chart", rows, 42, { low, high: 1, write: percent, tick: (t) => percent(t, 0) });
+}
+if (D.validation) {
+  const rows = D.validation.map((r) => ({ name: r.name, mean: 100 * r.advantage, error: 100 * r.error, ours: r.chosen }));
+  rows.sort((a, b) => b.mean - a.mean);
+  const high = Math.max(1, ...rows.map((r) => r.mean + r.error));
+  const low = Math.max(-10, Math.min(-1, ...rows.map((r) => r.mean - r.error))); // what is worse is drawn at the edge
+  const signed = (v) => (v > 0 ? "+" : v < 0 ? "−" : "") + Math.abs(v).toFixed(1);
+  dots("validation-chart", rows, 26, { low, high, write: signed, tick: (t) => number(t) });
 }
 
 if (D.weights) {

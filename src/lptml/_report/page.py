@@ -53,6 +53,7 @@ class Page:
         always = {"map": "Points", "suspects": "Suspects"}
         optional = {
             "accuracy": ("Accuracy", "accuracy"),
+            "validation": ("Choice", "validation"),
             "features": ("Features", "weights"),
             "distances": ("Distances", "distances"),
             "search": ("Search", "history"),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lptml.cli.pairs import Pairs
+from lptml.cli.prepare import Points
 
 
 @dataclass(frozen=True)
@@ -19,16 +20,16 @@ class Judgement:
     given : ndarray (n,) of str
     suspicion : ndarray (n,)
         Probability that it is wrong.
-    likely : ndarray (n,) of str, or None for verdicts
-        The label it looks like.
-    noise_rate : float or None
+    likely : ndarray (n,) of str
+        What it should be, if not what it is.
+    noise_rate : float
         Estimated share of wrong ones.
     """
 
     given: np.ndarray[Any, Any]
     suspicion: np.ndarray[Any, Any]
-    likely: np.ndarray[Any, Any] | None
-    noise_rate: float | None
+    likely: np.ndarray[Any, Any]
+    noise_rate: float
 
     @property
     def n_suspects(self) -> int:
@@ -36,17 +37,20 @@ class Judgement:
         return int(np.sum(self.suspicion > 0.5))
 
 
-def judge_labels(X: np.ndarray[Any, Any], y: np.ndarray[Any, Any], seed: int) -> Judgement:
-    """Judge the label of every point by all the others."""
-    from lptml.trust import trust_labels
+def judge(points: Points, pairs: Pairs | None, seed: int) -> Judgement:
+    """Judge every label by all other points, or every verdict by metrics fitted without it."""
+    from lptml import suspects
 
-    classes, codes = np.unique(y, return_inverse=True)
-    found = trust_labels(X, codes, len(classes), rng=np.random.default_rng(seed))
-    return Judgement(y, found.suspicion, classes[found.posterior.argmax(axis=1)], found.noise_rate)
-
-
-def judge_pairs(model: Any, pairs: Pairs) -> Judgement:
-    """Judge the verdicts that a pairs learner was fitted on."""
+    if pairs is None:
+        assert points.y is not None
+        trust = suspects.judge(points.X, points.y, random_state=seed)
+        classes = np.unique(points.y)
+        likely = classes[trust.posterior.argmax(axis=1)]
+        return Judgement(points.y, trust.suspicion, likely, trust.noise_rate)
     assert pairs.y is not None
-    words = np.where(pairs.y > 0, "similar", "dissimilar")
-    return Judgement(words, np.asarray(model.suspicion_, dtype=np.float64), None, None)
+    words = np.array(["dissimilar", "similar"])
+    found = suspects.judge_pairs(
+        points.X[pairs.index], pairs.y, sample_weight=pairs.weight, random_state=seed
+    )
+    given, likely = words[(pairs.y > 0).astype(int)], words[(found.similar > 0.5).astype(int)]
+    return Judgement(given, found.suspicion, likely, found.noise_rate)

@@ -96,9 +96,9 @@ SUPERVISED: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("--n-constraints", {"type": click.IntRange(min=1)}, "Constraints of each kind to draw. [default: all]"),
     (
-        "--validation/--no-validation",
-        {"default": None},
-        "Choose the metric by internal validation; without, the one of least cost. [default: validation]",
+        "--validation",
+        {"type": click.Choice(["auto", "neighbors", "none"])},
+        "How the metric is chosen: by held-out neighbours, or (none) by least cost. [default: auto]",
     ),
 ]
 
@@ -152,8 +152,8 @@ def parameters(options: dict[str, Any], *, supervised: bool) -> dict[str, Any]:
                 )
     if "bounds" in found:
         found["bounds"] = parse_bounds(found["bounds"])
-    if "validation" in found:
-        found["validation"] = "auto" if found["validation"] else None
+    if found.get("validation") == "none":
+        found["validation"] = None
     if "regularizer" in found:
         found["regularizer"] = read_matrix(found["regularizer"])
     return found

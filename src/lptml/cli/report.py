@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from lptml.cli.errors import InputError
-from lptml.cli.judge import judge_labels, judge_pairs
+from lptml.cli.judge import judge
 from lptml.cli.learner import learner
 from lptml.cli.model import features, learn, load_model, need_one_of
 from lptml.cli.options import (
@@ -24,7 +24,7 @@ from lptml.cli.options import (
     reading,
 )
 from lptml.cli.output import check_target, emit, write_text
-from lptml.cli.pairs import Pairs, read_pairs
+from lptml.cli.pairs import read_pairs
 from lptml.cli.prepare import Points
 
 
@@ -50,6 +50,13 @@ from lptml.cli.prepare import Points
 @click.option(
     "--neighbors", type=click.IntRange(min=1), default=4, show_default=True, help="Votes of the k-NN rule."
 )
+@click.option(
+    "--search-seconds",
+    type=click.FloatRange(min=0),
+    default=1.0,
+    show_default=True,
+    help="Time for the search that the page shows where validation chose the metric without one.",
+)
 @columns
 @reading
 @learner
@@ -63,6 +70,7 @@ def report(
     title: str | None,
     repeats: int,
     neighbors: int,
+    search_seconds: float,
     **options: Any,
 ) -> None:
     """Write one self-contained HTML page about DATA: accuracy before and after, the metric, the suspects.
@@ -82,8 +90,11 @@ def report(
     target = _target(data, output)
     points = prepared(table, options, None if pairs else label)
     joined = read_pairs(pairs, points.names, key=options["key"]) if pairs else None
-    learned = _stored(model, points, joined) if model else learn(points, joined, options)
+    learned = _stored(model, points) if model else learn(points, joined, options)
+    judged = judge(points, joined, options["random_state"])
     shared: dict[str, Any] = {
+        "suspicion": judged.suspicion,
+        "n_suspects": judged.n_suspects,
         "names": points.names if options["key"] else None,
         "feature_names": points.feature_names,
         "title": title or Path(table.source).name,
@@ -92,29 +103,13 @@ def report(
     }
     if joined is None:
         assert points.y is not None
-        judged = judge_labels(points.X, points.y, options["random_state"])
+        search = _least_cost(learned, points, search_seconds, options["random_state"])
         page = labels_report(
-            learned,
-            points.X,
-            points.y,
-            suspicion=judged.suspicion,
-            n_suspects=judged.n_suspects,
-            likely=judged.likely,
-            neighbors=neighbors,
-            **shared,
+            learned, points.X, points.y, likely=judged.likely, neighbors=neighbors, search=search, **shared
         )
     else:
         assert joined.y is not None
-        judged = judge_pairs(learned, joined)
-        page = pairs_report(
-            learned,
-            points.X,
-            joined.index,
-            joined.y,
-            suspicion=judged.suspicion,
-            n_suspects=judged.n_suspects,
-            **shared,
-        )
+        page = pairs_report(learned, points.X, joined.index, joined.y, **shared)
     html = page.html()
     write_text(target, html)
     result = {
@@ -131,16 +126,24 @@ def report(
         )
 
 
-def _stored(path: str, points: Points, pairs: Pairs | None) -> Any:
-    """A stored model, which must know the same features, and for pairs the same pairs."""
+def _least_cost(model: Any, points: Points, seconds: float, seed: int) -> Any:
+    """A short search for the metric of least cost, where validation chose the model without one."""
+    from lptml.estimators import LPTML_Supervised
+
+    if seconds <= 0 or not getattr(model, "validation_", ()):
+        return None
+    search = LPTML_Supervised(validation=None, time_limit=seconds, random_state=seed)
+    return search.fit(points.X, points.y)
+
+
+def _stored(path: str, points: Points) -> Any:
+    """A stored model, which must know the same features."""
     model = load_model(path)
     X = features(model, points.table)
     if X.shape != points.X.shape or (X != points.X).any():
         raise InputError(
             "was fitted on other columns or with another --one-hot or --impute than given here", path
         )
-    if pairs is not None and len(getattr(model, "suspicion_", ())) != len(pairs.index):
-        raise InputError(f"was not fitted on these {len(pairs.index)} pairs; leave --model out", path)
     return model
 
 

@@ -7,9 +7,8 @@ from typing import Any
 import click
 import numpy as np
 
-from lptml.cli.judge import Judgement, judge_labels, judge_pairs
-from lptml.cli.learner import learner
-from lptml.cli.model import learn, need_one_of
+from lptml.cli.judge import Judgement, judge
+from lptml.cli.model import need_one_of
 from lptml.cli.options import (
     DATA,
     columns,
@@ -29,21 +28,31 @@ from lptml.cli.pairs import read_pairs
 @label_option
 @pairs_option
 @click.option(
-    "-o", "--output", metavar="FILE", help="Write all rows with their suspicion (.csv, .tsv, .parquet, .npz)."
+    "-o", "--output", metavar="FILE", help="Write all, ranked (.csv, .tsv, .parquet, .npz; - is stdout)."
 )
+@click.option("--top", type=click.IntRange(min=1), help="Show this many. [default: those more likely wrong]")
 @click.option(
-    "--top", type=click.IntRange(min=1), help="Show this many. [default: those more likely wrong than right]"
+    "--random-state",
+    type=click.IntRange(0, 2**32 - 1),
+    default=0,
+    show_default=True,
+    help="Seed, used where there are many rows, and for pairs.",
 )
 @columns
 @reading
-@learner
 @common
 def suspects(
-    data: str, label: str | None, pairs: str | None, output: str | None, top: int | None, **options: Any
+    data: str,
+    label: str | None,
+    pairs: str | None,
+    output: str | None,
+    top: int | None,
+    random_state: int,
+    **options: Any,
 ) -> None:
-    """Rank the rows of DATA by how likely their label is wrong.
+    """Rank the rows of DATA by how likely their label is wrong, or the pairs by how likely their verdict is.
 
-    With --pairs, rank the verdicts instead; the options of the learner matter only then.
+    A label is judged by all other rows, never by itself; so is a verdict.
 
     \b
     Examples:
@@ -57,26 +66,22 @@ def suspects(
     table = load_table(data, options)
     need_one_of(label, pairs, table)
     points = prepared(table, options, None if pairs else label)
-    if pairs:
-        joined = read_pairs(pairs, points.names, key=options["key"])
-        judged = judge_pairs(learn(points, joined, options), joined)
-        header = ["first", "second", "verdict", "suspicion"]
-        names = np.array(points.names, dtype=object)
-        first, second = names[joined.index[:, 0]], names[joined.index[:, 1]]
-        rows: list[Any] = [first, second, judged.given, judged.suspicion]
+    joined = read_pairs(pairs, points.names, key=options["key"]) if pairs else None
+    judged = judge(points, joined, random_state)
+    names = np.array(points.names, dtype=object)
+    rows: list[Any] = [judged.given, judged.suspicion, judged.likely]
+    if joined is None:
+        header, rows = ["row", "label", "suspicion", "looks_like"], [names, *rows]
     else:
-        assert points.y is not None
-        judged = judge_labels(points.X, points.y, options["random_state"])
-        header = ["row", "label", "suspicion", "looks_like"]
-        rows = [np.array(points.names, dtype=object), judged.given, judged.suspicion, judged.likely]
+        header = ["first", "second", "verdict", "suspicion", "looks_like"]
+        rows = [names[joined.index[:, 0]], names[joined.index[:, 1]], *rows]
     order = np.argsort(-judged.suspicion, kind="stable")
     ranked = [np.asarray(column)[order] for column in rows]
     if output is not None:
         write_columns(output, header, ranked)
-        if output != "-":
-            note(f"{output}: {len(order)} rows, most suspect first", quiet=options["quiet"])
-    if output == "-":
-        return
+        if output == "-":
+            return
+        note(f"{output}: {len(order)} rows, most suspect first", quiet=options["quiet"])
     shown = judged.n_suspects if top is None else min(top, len(order))
     result = {
         "rows": len(order),
@@ -88,19 +93,13 @@ def suspects(
 
 
 def _listing(judged: Judgement, header: list[str], ranked: list[Any], shown: int) -> str:
-    total = len(judged.suspicion)
     noun = "verdicts" if "verdict" in header else "labels"
     verb = "is" if judged.n_suspects == 1 else "are"
-    head = click.style(
-        f"{judged.n_suspects} of {total} {noun} {verb} more likely wrong than right", bold=True
-    )
-    if judged.noise_rate is not None:
-        head += f" (estimated share of wrong {noun}: {judged.noise_rate:.1%})"
+    count = f"{judged.n_suspects} of {len(judged.suspicion)} {noun} {verb} more likely wrong than right"
+    head = click.style(count, bold=True) + f" (estimated share of wrong {noun}: {judged.noise_rate:.1%})"
     if shown == 0:
         return head
-    cells = [
-        [f"{c:.3f}" if isinstance(c, float) else str(c) for c in column[:shown].tolist()] for column in ranked
-    ]
+    cells = [[f"{c:.3f}" if isinstance(c, float) else str(c) for c in col[:shown].tolist()] for col in ranked]
     widths = [max(len(h), *(len(c) for c in column)) for h, column in zip(header, cells)]
     lines = [header, *zip(*cells)]
     return "\n".join([head, *("  ".join(c.ljust(w) for c, w in zip(row, widths)).rstrip() for row in lines)])
