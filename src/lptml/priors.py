@@ -68,8 +68,7 @@ def discriminant(
     """
     fit = within_class(clipped(X), codes, n_classes, trust, shrinkage=shrinkage)
     L = np.linalg.inv(np.linalg.cholesky(fit.scatter))
-    share = np.bincount(codes, weights=trust, minlength=n_classes)
-    share /= share.sum()
+    share = np.bincount(codes, weights=trust, minlength=n_classes) / trust.sum()
     centres = (fit.centres - share @ fit.centres) @ L.T  # (K, d)
     between = (centres * share[:, None]).T @ centres
     total = max(float(np.trace(between)), 1e-300)

@@ -47,7 +47,7 @@ _LANDMARKS = 600  # radial basis functions at most
 _CELLS = 40_000_000  # entries of the matrix of basis functions at most (320 MB)
 _RIDGE = 0.5
 _SHRINKAGE = 0.1  # of the scatter within classes towards its diagonal
-_FLOOR = 1e-3  # a single testimony never calls a class less likely than this
+FLOOR = 1e-3  # a single testimony never calls a class less likely than this
 _FEWEST = 1e-3  # smallest share of wrong labels considered
 _CALIBRATION_POINTS = 3000
 _CLIP = 8.0  # robustly scaled features beyond this many scales count as this many
@@ -131,6 +131,11 @@ def trust_labels(
     -------
     Trust
     """
+    present, compact = np.unique(codes, return_inverse=True)
+    if len(present) < n_classes:
+        return _spread(
+            trust_labels(X, compact, len(present), weight=weight, rounds=rounds, rng=rng), present, n_classes
+        )
     N, K = len(X), n_classes
     given = np.ones(N) if weight is None else weight / weight.mean()
     if K < 2 or N < 3:  # nobody could say otherwise
@@ -144,17 +149,24 @@ def trust_labels(
     for _ in range(rounds):
         w = given * np.maximum(trust, 1e-3)
         testimonies = [_surroundings(basis, codes, K, w)]
-        centres = [_calibrate(_centres(Z, codes, K, w, tail), codes) for tail in TAILS]
+        centres = [calibrate(_centres(Z, codes, K, w, tail), codes) for tail in TAILS]
         testimonies.append(max(centres, key=lambda c: c.likelihood).probability)
-        together = np.mean([np.log(np.maximum(p, _FLOOR)) for p in testimonies], axis=0)  # (N, K)
-        verdict = _calibrate(together, codes)
-        trust = _posterior_right(verdict.probability[own, codes], verdict.noise_rate, K)
+        together = np.mean([np.log(np.maximum(p, FLOOR)) for p in testimonies], axis=0)  # (N, K)
+        verdict = calibrate(together, codes)
+        trust = posterior_right(verdict.probability[own, codes], verdict.noise_rate, K)
         mean += verdict.probability / rounds
-    rho = _noise_rate(mean[own, codes], K, verdict.noise_rate)
+    rho = noise_rate_near(mean[own, codes], K, verdict.noise_rate)
     confusion = np.where(np.eye(K, dtype=bool), 1.0 - rho, rho / (K - 1))  # T(c, y)
     posterior = mean * confusion[:, codes].T
     posterior /= posterior.sum(axis=1, keepdims=True)
-    return Trust(mean, posterior, 1.0 - _posterior_right(mean[own, codes], rho, K), rho)
+    return Trust(mean, posterior, 1.0 - posterior_right(mean[own, codes], rho, K), rho)
+
+
+def _spread(trust: Trust, present: Ints, n_classes: int) -> Trust:
+    """The same verdicts with columns for classes that nobody is in."""
+    wide = np.zeros((2, len(trust.suspicion), n_classes))
+    wide[0][:, present], wide[1][:, present] = trust.probability, trust.posterior
+    return Trust(wide[0], wide[1], trust.suspicion, trust.noise_rate)
 
 
 def robust_scale(X: Floats) -> Floats:
@@ -300,17 +312,19 @@ def _surroundings(basis: Floats, codes: Ints, K: int, weight: Floats) -> Floats:
     leverage = np.minimum(weight * np.einsum("ij,ij->i", image, image), 1.0 - 1e-9)
     fitted = image @ (image.T @ (weight[:, None] * Y))
     left_out = (fitted - leverage[:, None] * Y) / (1.0 - leverage)[:, None]
-    return _calibrate(4.0 * left_out, codes).probability
+    return calibrate(4.0 * left_out, codes).probability
 
 
 @dataclass(frozen=True, eq=False)
-class _Calibrated:
-    probability: Floats  # (N, K)
+class Calibrated:
+    """Class probabilities (N, K), the share of wrong labels, and the mean log-likelihood of the labels."""
+
+    probability: Floats
     noise_rate: float
     likelihood: float
 
 
-def _calibrate(evidence: Floats, codes: Ints) -> _Calibrated:
+def calibrate(evidence: Floats, codes: Ints) -> Calibrated:
     """Probabilities from log-evidence: the temperature and share of wrong labels of largest likelihood."""
     N, K = evidence.shape
     evidence = evidence - evidence.max(axis=1, keepdims=True)
@@ -327,18 +341,19 @@ def _calibrate(evidence: Floats, codes: Ints) -> _Calibrated:
             best = (float(likelihood[k]), float(sharpness), float(rates[k]))
     highest, sharpness, start = best
     probability = _softmax(sharpness * evidence)
-    rho = _noise_rate(probability[some][own, y], K, start)
-    return _Calibrated(probability, rho, highest)
+    rho = noise_rate_near(probability[some][own, y], K, start)
+    return Calibrated(probability, rho, highest)
 
 
-def _noise_rate(p: Floats, K: int, rho: float) -> float:
+def noise_rate_near(p: Floats, K: int, rho: float) -> float:
     """Share of wrong labels of largest likelihood near ``rho``, by expectation and maximisation."""
     for _ in range(20):
-        rho = float(np.clip(1.0 - _posterior_right(p, rho, K).mean(), _FEWEST, 0.9 * (K - 1) / K))
+        rho = float(np.clip(1.0 - posterior_right(p, rho, K).mean(), _FEWEST, 0.9 * (K - 1) / K))
     return rho
 
 
-def _posterior_right(p: Floats, rho: float, K: int) -> Floats:
+def posterior_right(p: Floats, rho: float, K: int) -> Floats:
+    """Probability that a label is right that others give the probability p, when a share rho is wrong."""
     right = p * (1.0 - rho)
     return right / np.maximum(right + (1.0 - p) * rho / (K - 1), 1e-300)
 

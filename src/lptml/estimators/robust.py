@@ -145,7 +145,7 @@ class LabelCleaner(MetaEstimatorMixin, BaseEstimator):
         self._validate_params()
         if y is None:
             raise ValueError("LabelCleaner requires y to be passed, but the target y is None")
-        if np.ndim(X) == 3:
+        if np.asarray(X).ndim == 3:
             from lptml.suspects import judge_pairs
 
             given = np.asarray(X)
@@ -328,7 +328,7 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         self.n_suspects = n_suspects
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any) -> Self:
         """Judge the labels and choose the metric.
 
         Parameters
@@ -336,8 +336,6 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         X : array-like (n_samples, n_features)
         y : array-like (n_samples,)
             Classes of any type, some of them possibly wrong.
-        sample_weight : array-like (n_samples,), optional
-            Weights of the points, as witnesses and as voters.
 
         Returns
         -------
@@ -354,12 +352,11 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         check_classification_targets(labels)
         if type_of_target(labels) not in ("binary", "multiclass"):
             raise ValueError(f"Unknown label type: {type_of_target(labels)}")
-        weight = _inputs.check_weight(sample_weight, len(points))
         self.classes_, inverse = np.unique(labels, return_inverse=True)
         codes = inverse.astype(np.int64)
         K = len(self.classes_)
         number = 0 if self.random_state is None else seed(self.random_state)
-        trust = trust_labels(points, codes, K, weight=weight, rng=np.random.default_rng(number))
+        trust = trust_labels(points, codes, K, rng=np.random.default_rng(number))
         chosen = _choose(trust.suspicion, codes, self.n_suspects)
         found = np.flatnonzero(chosen)
         self.suspicion_ = trust.suspicion
@@ -370,9 +367,7 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
             own = np.eye(K, dtype=bool)[codes]
             likely = np.eye(K)[np.where(own, -1.0, trust.probability).argmax(axis=1)]
             self.beliefs_ = np.where(chosen[:, None], likely, own.astype(np.float64))
-        if weight is not None:
-            self.beliefs_ = self.beliefs_ * (weight / weight.mean())[:, None]
-        self._fit_metric(points, codes, weight, trust, chosen, number)
+        self._fit_metric(points, codes, trust, chosen, number)
         self.points_ = self._map(points)
         return self
 
@@ -380,8 +375,7 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         self,
         points: FloatArray,
         codes: NDArray[np.int64],
-        weight: FloatArray | None,
-        trust: Any,
+        trust: Trust,
         chosen: NDArray[np.bool_],
         number: int,
     ) -> None:
@@ -396,7 +390,7 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
             self.components_ = standardised(points)
             self.metric_name_ = "standardised"
         else:
-            selected = select(points, codes, sample_weight=weight, trust=trust, random_state=number)
+            selected = select(points, codes, trust=trust, random_state=number)
             self.components_ = selected.components
             self.metric_name_ = selected.name
 
@@ -426,8 +420,7 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
             smallest = np.maximum(distance.min(axis=1, keepdims=True), 1e-300)
             votes = votes * (smallest / np.maximum(distance, smallest))[:, :, None]
         total = votes.sum(axis=1)
-        sums = total.sum(axis=1, keepdims=True)
-        return np.divide(total, sums, out=np.full_like(total, 1.0 / total.shape[1]), where=sums > 0)
+        return np.asarray(total / total.sum(axis=1, keepdims=True))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class with most votes; the first of equals.
