@@ -2,7 +2,7 @@
 
     python -m benchmarks.search_counting [--n 1000000] [--seeds 100] [--trials 200]
 
-10 features, pairs judged by a hidden metric, 15% of the verdicts wrong. Prints one line a seed and the totals.
+10 features, pairs judged by a hidden metric, 15% of the verdicts wrong. Prints a line a seed and the totals.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ def prepare(source: Source | PartitionedSource, setup: Setup, entropy: int) -> P
     if setup.eta > 0:
         R = np.eye(d) if setup.regularizer is None else np.array(setup.regularizer, dtype=np.float64)
         guesses = regularizer_guesses(R, setup.eta, setup.epsilon, scoring, source.trivial_costs()[0])
-    scale = feature_scale(scoring)
+    scale = feature_scale(scoring.take(slice(0, APPROXIMATE_FROM)))
     problem = Problem(
         n=n,
         d=d,
