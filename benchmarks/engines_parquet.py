@@ -97,7 +97,6 @@ def run(folder: Path, engine: str, trials: int, workers: int) -> None:
             "spark.ui.showConsoleProgress": "false",
             "spark.driver.host": "127.0.0.1",
             "spark.executor.memory": "512m",
-            "spark.executor.pyspark.memory": "1500m",
         }.items():
             builder = builder.config(name, value)
         session = builder.getOrCreate()

@@ -9,7 +9,9 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
+from lptml import LPTML
 from lptml.engines import make_engine
 from lptml.engines.base import Engine
 from lptml.engines.dask import DaskEngine
@@ -99,6 +101,14 @@ def test_engines_by_name_address_and_object(client: Any) -> None:
     soon = dask.config.set({"distributed.comm.timeouts.connect": "1s"})
     with soon, pytest.raises(EngineLost, match="no Dask scheduler at"):
         DaskEngine("tcp://127.0.0.1:1").client.nthreads()
+
+
+def test_an_estimator_runs_on_an_engine_and_can_be_cloned(pairs: Any, client: Any) -> None:
+    points = pairs.X[pairs.indices[:800]]
+    learner = LPTML(engine=DaskEngine(client), max_trials=20, refine=False, random_state=0)
+    found = clone(learner).fit(points, pairs.y[:800])
+    local = LPTML(max_trials=20, refine=False, random_state=0).fit(points, pairs.y[:800])
+    np.testing.assert_array_equal(found.components_, local.components_)
 
 
 def _raise_once(dask_worker: Any) -> None:

@@ -10,6 +10,7 @@ transformed points, as in ``lptml.indexed``; rows of difference vectors are tran
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -71,9 +72,10 @@ class Table:
         if len(self.X) >= 1 << 31:
             raise PartitionError(f"a table of {len(self.X)} points is too large: 2^31 - 1 at most")
         self._index: Any = None
+        self._lock = threading.Lock()
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"X": self.X, "keys": self.keys, "_transformed": OrderedDict(), "_index": None}
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Table, (self.X, self.keys)  # what was computed from them stays behind
 
     @classmethod
     def from_points(cls, X: ArrayLike, keys: ArrayLike | None = None) -> Table:
@@ -118,16 +120,18 @@ class Table:
     def transformed(self, A: Floats) -> Floats:
         """The points under the metric A: (N, rank), kept for the next block of the same pass."""
         token = A.tobytes()
-        Z = self._transformed.get(token)
-        if Z is None:
-            Z = _transform(self.X, psd_factor(A))
-            self._transformed[token] = Z
-            while (
-                len(self._transformed) > 1
-                and sum(z.nbytes for z in list(self._transformed.values())) > _CACHE_BYTES
-            ):
-                self._transformed.popitem(last=False)
-        return Z
+        with self._lock:
+            Z = self._transformed.get(token)
+            if Z is None:
+                Z = _transform(self.X, psd_factor(A))
+                self._transformed[token] = Z
+                while len(self._transformed) > 1 and self._cached_bytes > _CACHE_BYTES:
+                    self._transformed.popitem(last=False)
+            return Z
+
+    @property
+    def _cached_bytes(self) -> int:
+        return sum(Z.nbytes for Z in self._transformed.values())
 
 
 @dataclass(frozen=True, eq=False)

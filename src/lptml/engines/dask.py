@@ -18,7 +18,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import dask
 from distributed import Client, Future, KilledWorker, get_client
@@ -58,6 +58,9 @@ class DaskEngine:
     def __init__(self, client: Client | str | None = None) -> None:
         self._given = client
         self._made: Client | None = None
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self  # a handle on a cluster, so that scikit-learn can clone estimators that have it
 
     @property
     def client(self) -> Client:
@@ -256,15 +259,17 @@ class _Flight:
         if future.key not in self._out:
             return None
         tag, _, begin = self._out.pop(future.key)
-        try:
+        if future.status != "error":
             return tag, _asked(self._client, future.result)
-        except KilledWorker as error:
-            self._deaths += 1
-            if self._deaths > _DEATHS:
-                raise EngineLost(f"workers of the Dask cluster die again and again: {error}") from error
-            logger.warning("workers died under a task; running it again (%s)", error)
-            self.start(tag, begin)
-            return None
+        error = _asked(self._client, future.exception)
+        if not isinstance(error, KilledWorker):
+            raise error
+        self._deaths += 1
+        if self._deaths > _DEATHS:
+            raise EngineLost(f"workers of the Dask cluster die again and again: {error}") from error
+        logger.warning("workers died under a task; running it again (%s)", error)
+        self.start(tag, begin)
+        return None
 
     def abandon(self) -> None:
         """Forget what has not ended."""
