@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 from joblib import cpu_count
@@ -62,6 +62,9 @@ class SparkEngine:
     def __init__(self, session: SparkSession | str | None = None) -> None:
         self._given = session
         self._made: SparkSession | None = None
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self  # a handle on a cluster, so that scikit-learn can clone estimators that have it
 
     @property
     def session(self) -> SparkSession:
