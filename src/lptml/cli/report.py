@@ -53,7 +53,7 @@ from lptml.cli.prepare import Points
 @click.option(
     "--search-seconds",
     type=click.FloatRange(min=0),
-    default=1.0,
+    default=2.0,
     show_default=True,
     help="Time for the search that the page shows where validation chose the metric without one.",
 )
@@ -132,7 +132,7 @@ def _least_cost(model: Any, points: Points, seconds: float, seed: int) -> Any:
 
     if seconds <= 0 or not getattr(model, "validation_", ()):
         return None
-    search = LPTML_Supervised(validation=None, time_limit=seconds, random_state=seed)
+    search = LPTML_Supervised(validation=None, max_trials=50, time_limit=seconds, random_state=seed)
     return search.fit(points.X, points.y)
 
 
