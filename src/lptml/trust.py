@@ -25,6 +25,9 @@ The first round trusts everyone; later ones alternate between a few neighbouring
 probabilities of all four rounds is the final one (it ranks better than any single round). The suspicion of a
 point is 1 - t_i. On clean data rho goes to zero, and with it every suspicion that is not overwhelming.
 
+Points so far out that no class accounts for them, as an adversary plants them, are suspected for that alone
+and testify about nobody (:func:`strangeness`).
+
 Leaving one out costs nothing: least squares has the residual of the point left out in closed form, and
 leaving a point out of a class's centre and of the scatter is a rank-one change (Sherman and Morrison).
 """
@@ -38,7 +41,7 @@ from numpy.typing import NDArray
 
 from lptml.constraints import Floats, Ints
 
-__all__ = ["Trust", "WithinClass", "robust_scale", "trust_labels", "within_class"]
+__all__ = ["Trust", "WithinClass", "robust_scale", "strangeness", "trust_labels", "within_class"]
 
 ROUNDS = 4
 #: Degrees of freedom of the t distributions tried for the classes: heavy tails, nearly Gaussian.
@@ -50,6 +53,8 @@ _SHRINKAGE = 0.1  # of the scatter within classes towards its diagonal
 FLOOR = 1e-3  # a single testimony never calls a class less likely than this
 _FEWEST = 1e-3  # smallest share of wrong labels considered
 _CALIBRATION_POINTS = 3000
+_STRANGE = 15.0  # squared standard deviations a feature at which a point may be a stranger
+_STRANGERS = 0.25  # the largest share of them
 _CLIP = 8.0  # robustly scaled features beyond this many scales count as this many
 
 
@@ -144,6 +149,8 @@ def trust_labels(
     Z = clipped(X)
     basis = _basis_functions(Z, np.random.default_rng(0) if rng is None else rng)
     own = np.arange(N)
+    strange = strangeness(X, codes, K, given)
+    given = given * (1.0 - strange)  # strangers do not vouch for each other
     trust = np.ones(N)
     mean = np.zeros((N, K))
     for _ in range(rounds):
@@ -159,7 +166,39 @@ def trust_labels(
     confusion = np.where(np.eye(K, dtype=bool), 1.0 - rho, rho / (K - 1))  # T(c, y)
     posterior = mean * confusion[:, codes].T
     posterior /= posterior.sum(axis=1, keepdims=True)
-    return Trust(mean, posterior, 1.0 - posterior_right(mean[own, codes], rho, K), rho)
+    doubt = 1.0 - posterior_right(mean[own, codes], rho, K)
+    return Trust(mean, posterior, np.maximum(doubt, strange), rho)
+
+
+def strangeness(X: Floats, codes: Ints, n_classes: int, weight: Floats) -> Floats:
+    """(N,) suspicion of points so far out that no class accounts for them: planted ones, most likely.
+
+    The distance is to the nearest centre under the metric that whitens the classes, in squared standard
+    deviations a feature. Long tails thin out gradually; strangers are those beyond a gap, a few at most, that
+    are at least 15 out and three times as far as the farthest of the others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lptml.trust import strangeness
+    >>> X = np.random.default_rng(0).normal(size=(60, 2)) + np.repeat([[-4.0, 0.0], [4.0, 0.0]], 30, axis=0)
+    >>> X[0] = [-100.0, 0.0]
+    >>> np.flatnonzero(strangeness(X, np.repeat([0, 1], 30), 2, np.ones(60)))
+    array([0])
+    """
+    fit = within_class(clipped(X), codes, n_classes, weight)
+    factor = np.linalg.cholesky(fit.scatter)
+    points = np.linalg.solve(factor, ((X - np.median(X, axis=0)) / robust_scale(X)).T).T  # not clipped
+    centres = np.linalg.solve(factor, fit.centres.T).T
+    q = squared_distances(points, centres).min(axis=1) / X.shape[1]  # (N,)
+    ascending = np.sort(q)
+    far = ascending > _STRANGE
+    far[1:] &= ascending[1:] > 3.0 * ascending[:-1]
+    far[: int((1.0 - _STRANGERS) * len(q))] = False
+    if not far.any():
+        return np.zeros(len(q))
+    nearest = ascending[int(far.argmax())]
+    return np.where(q >= nearest, 1.0 - _STRANGE / np.maximum(q, _STRANGE), 0.0)
 
 
 def _spread(trust: Trust, present: Ints, n_classes: int) -> Trust:
