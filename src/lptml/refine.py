@@ -43,6 +43,7 @@ _JUDGES = 20_000_000  # entries (n d) of the sample that stands for a larger sou
 _POLISHED = 50_000  # constraints up to which the line searches pay
 _FINALISTS = 2  # of a large source, counted exactly
 _ANNEALED_STARTS = 3
+_SINGLE_FEATURES = 10  # features up to which each is tried as a metric of its own
 
 
 class Stop(Enum):
@@ -119,12 +120,31 @@ def default_starts(sample: ConstraintSet) -> list[Floats]:
     return [standardised, _whitening(near, scale), np.eye(sample.d), _whitening(sample.V, scale)]
 
 
-def _whitening(V: Floats, scale: Floats) -> Floats:
-    """The inverse second moment of difference vectors, slightly shrunk where it is nearly singular."""
-    d = len(scale)
+def rank_one_starts(sample: ConstraintSet) -> list[Floats]:
+    """Metrics of rank one that need no search: the linear discriminant and, if they are few, each feature.
+
+    They are good where the bounds are far apart: then the best metric often looks along one direction only.
+    """
+    scale = feature_scale(sample)
+    near = sample.V[sample.sign > 0] if sample.W is None else sample.W
+    far = sample.V[sample.sign < 0]
+    # The direction of largest spread of dissimilar pairs once similar ones are whitened.
+    L = np.linalg.cholesky(_second_moment(near, scale))
+    spread = np.linalg.solve(L, np.linalg.solve(L, _second_moment(far, scale)).T)
+    g = np.linalg.solve(L.T, np.linalg.eigh((spread + spread.T) / 2)[1][:, -1]) / scale
+    features = np.eye(sample.d) if sample.d <= _SINGLE_FEATURES else np.empty((0, sample.d))
+    return [np.outer(h, h) for h in (g, *features)]
+
+
+def _second_moment(V: Floats, scale: Floats) -> Floats:
+    """The mean of vv' in scaled features, kept away from singularity."""
     U = V / scale
-    M = U.T @ U / max(1, len(U)) + 1e-6 * np.eye(d)
-    A = np.linalg.inv(M) / scale[:, None] / scale
+    return U.T @ U / max(1, len(U)) + 1e-6 * np.eye(len(scale))
+
+
+def _whitening(V: Floats, scale: Floats) -> Floats:
+    """The inverse second moment of difference vectors."""
+    A = np.linalg.inv(_second_moment(V, scale)) / scale[:, None] / scale
     return (A + A.T) / 2
 
 
@@ -280,6 +300,7 @@ class _Run:
             source if exact else representative(source, rng, max(20_000, _JUDGES // source.d))
         )
         self.enumerable = rank is None and penalty is None and is_enumerable(source)
+        self.defaults: list[Floats] = []
         self.met: list[_Entry] = []
         self.history: list[Improvement] = []
 
@@ -310,13 +331,16 @@ class _Run:
             raise _Ended(Stop.TIME_LIMIT)
 
     def begin(self, starts: Sequence[Floats]) -> None:
-        """The trivial metric, the identity at its best scale and the starts as they are given."""
+        """The trivial metric, the starts as they are given, and the default ones at their best scale."""
         d = self.source.d
         self._add(np.zeros((d, d)))
         for A in starts:
             self._add(truncate(A, self.rank, self.scale) if self.rank else A, given=True)
-        identity = np.eye(d)
-        self._offer(truncate(identity, self.rank, self.scale) if self.rank else identity)
+        for A in rank_one_starts(self.sample):
+            self._offer(A)
+        self.defaults = default_starts(self.sample)
+        for A in self.defaults:
+            self._offer(truncate(A, self.rank, self.scale) if self.rank else A)
 
     def _offer(self, A: Floats) -> None:
         """Take a metric into account at its best scale."""
@@ -328,7 +352,7 @@ class _Run:
         self._add(scale * A if scale > 0 and np.isfinite(scale) else A)
 
     def anneal_all(self, starts: Sequence[Floats], n_starts: int, steps: int) -> None:
-        for A in default_starts(self.sample)[:n_starts]:
+        for A in self.defaults[:n_starts]:
             self._anneal(A, Schedule(steps))
         for A in starts[:_ANNEALED_STARTS]:
             # Warm, not hot: a hot start would forget the candidate.

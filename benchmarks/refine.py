@@ -1,0 +1,258 @@
+"""What refinement reaches, in what time, and how near it is to the best possible.
+
+    python -m benchmarks.refine                # every table of docs/refinement.md but that of the bounds
+    python -m benchmarks.refine wine           # cost on Wine, u = l and u = 10th, l = 90th percentile
+    python -m benchmarks.refine small          # against the optimum, two and three features
+    python -m benchmarks.refine lower          # proven lower bounds against the optimum
+    python -m benchmarks.refine authors        # CPU time to the final cost of the authors' code
+    python -m benchmarks.refine stages         # what each stage contributes on Wine
+    python -m benchmarks.refine rate           # counting and gradients against the machine's own dgemm
+    python -m benchmarks.refine large          # 50,000 points, 100 features, all pairs
+
+CPU seconds are those of one core (BLAS on one thread, but for ``large``). Everything is compiled before a
+clock starts.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_wine
+from sklearn.model_selection import train_test_split
+from threadpoolctl import threadpool_limits
+
+from benchmarks.search import AUTHORS, SEEDS, protocol
+from lptml.anneal import _Rows, anneal
+from lptml.constraints import ConstraintSet
+from lptml.learn import learn
+from lptml.lower_bounds import certify
+from lptml.refine import Refined, refine
+
+_spec = importlib.util.spec_from_file_location("oracle", Path(__file__).parent.parent / "tests" / "oracle.py")
+assert _spec is not None
+assert _spec.loader is not None
+oracle = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(oracle)
+
+
+def wine_pairs(split: int, percentiles: bool) -> ConstraintSet:
+    """All pairs of the training half of Wine, raw features."""
+    X, y = load_wine(return_X_y=True)
+    X, _, y, _ = train_test_split(X, y, test_size=0.5, stratify=y, random_state=split)
+    bounds = (1.0, 1.0)
+    if percentiles:
+        i, j = np.triu_indices(len(X), 1)
+        u, l = np.percentile(np.linalg.norm(X[i] - X[j], axis=1), [10, 90])
+        bounds = (float(u), float(l))
+    return ConstraintSet.from_labels(X, y, bounds=bounds)
+
+
+def timed(work: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[Any, float]:
+    """A result and the CPU seconds that it took."""
+    began = time.process_time()
+    result = work(*arguments, **options)
+    return result, time.process_time() - began
+
+
+def wine() -> None:
+    """Costs and CPU seconds on four splits of Wine."""
+    print("\n| Wine, d = 13 | cost on splits 0..3 | mean | CPU s |\n|---|---|---|---|")
+    learn(wine_pairs(0, False), random_state=0)
+    for percentiles in (False, True):
+        name = "u = 10th, l = 90th percentile" if percentiles else "u = l"
+        for label, options in (
+            ("refinement alone", {"max_trials": 0}),
+            ("search and refinement (default)", {}),
+        ):
+            results = [
+                timed(learn, wine_pairs(split, percentiles), random_state=0, **options) for split in range(4)
+            ]
+            rates = [learned.violation_rate for learned, _ in results]
+            seconds = np.median([second for _, second in results])
+            shown = " ".join(f"{rate:.4f}" for rate in rates)
+            print(f"| {name}, {label} | {shown} | {np.mean(rates):.4f} | {seconds:.2f} |")
+
+
+def stages() -> None:
+    """The mean cost after each stage."""
+    print("\n| stage | u = l | CPU s | 10th / 90th percentile | CPU s |\n|---|---|---|---|---|")
+    settings = {
+        "best multiple of the identity": None,
+        "one annealing, 200 steps": {"n_starts": 1, "n_hops": 0, "steps": 200},
+        "one annealing, 400 steps": {"n_starts": 1, "n_hops": 0},
+        "four starts": {"n_starts": 4, "n_hops": 0},
+        "four starts, four reheatings": {},
+        "four starts, twelve reheatings": {"n_hops": 12},
+        "two starts, 1000 steps": {"n_starts": 2, "n_hops": 0, "steps": 1000},
+    }
+    for name, options in settings.items():
+        cells = []
+        for percentiles in (False, True):
+            rates, seconds = [], []
+            for split in range(4):
+                pairs = wine_pairs(split, percentiles)
+                found, second = (
+                    timed(pairs.best_identity) if options is None else timed(refine, pairs, **options)
+                )
+                rates.append(found.cost / pairs.n)
+                seconds.append(second)
+            cells.append(f"{np.mean(rates):.4f} | {np.median(seconds):.2f}")
+        print(f"| {name} | {cells[0]} | {cells[1]} |")
+
+
+def small() -> None:
+    """Shares of instances solved to the optimum, by dimension and kind."""
+    known = oracle.cached()
+    print("\n| instances | number | optimal | within 1 | largest CPU s |\n|---|---|---|---|---|")
+    for d, count in oracle.COUNTS.items():
+        excess: dict[str, list[tuple[float, float]]] = {}
+        for seed in range(-1, count):
+            V, y, bounds, name = oracle.instance(d, max(seed, 0))
+            pairs = ConstraintSet.from_differences(V, y, bounds=bounds)
+            learned, seconds = timed(learn, pairs, random_state=0)
+            if seed >= 0 and name in known:
+                kind = oracle.KINDS[seed % 4]
+                excess.setdefault(f"d = {d}, {kind}", []).append((learned.cost - known[name], seconds))
+        for kind, values in sorted(excess.items()):
+            over, seconds_taken = np.array(values).T
+            print(
+                f"| {kind} | {len(over)} | {np.mean(over == 0):.1%} | {np.mean(over <= 1):.1%} "
+                f"| {seconds_taken.max():.3f} |"
+            )
+
+
+def lower() -> None:
+    """Proven lower bounds on instances whose optimum is known."""
+    known = oracle.cached()
+    print("\n| instances | number | bound / optimum | packing / optimum | proven optimal | median CPU s |")
+    print("|---|---|---|---|---|---|")
+    for d, share, limit in ((2, "10%", 48), (2, "30%", 24), (3, "10%", 13), (3, "30%", 12)):
+        rows = []
+        for seed in range(1 if share == "10%" else 2, 4 * limit, 4):
+            V, y, bounds, name = oracle.instance(d, seed)
+            if known.get(name, 0) == 0:
+                continue
+            pairs = ConstraintSet.from_differences(V, y, bounds=bounds)
+            A = refine(pairs).A
+            certified, seconds = timed(certify, pairs, A, time_limit=10.0)
+            certified.verify(pairs)
+            optimum = known[name]
+            proven = certified.lower_bound >= optimum
+            rows.append((certified.lower_bound / optimum, certified.packing_bound / optimum, proven, seconds))
+        bound, packing, proven, seconds = np.array(rows, dtype=float).T
+        print(
+            f"| d = {d}, {share} flipped | {len(rows)} | {bound.mean():.3f} | {packing.mean():.3f} "
+            f"| {proven.mean():.0%} | {np.median(seconds):.2f} |"
+        )
+
+
+def authors() -> None:
+    """CPU time until refinement has reached what the authors' code ends with."""
+    print("\n| data | their CPU s | their cost | CPU ms to reach it | times less | our final cost, CPU s |")
+    print("|---|---|---|---|---|---|")
+    for (name, d, trials), (their_seconds, their_cost, *_) in AUTHORS.items():
+        reached, finals, totals = [], [], []
+        for seed in range(-1, SEEDS):
+            pairs, _ = protocol(name, d, max(seed, 0))
+            hit: list[float] = []
+            began = time.process_time()
+
+            def note(cost: float, A: np.ndarray, hit=hit, began=began, pairs=pairs, goal=their_cost) -> None:
+                if cost <= goal * pairs.total_weight and not hit:
+                    hit.append(time.process_time() - began)
+
+            refined: Refined = refine(pairs, callback=note)
+            if seed >= 0:
+                totals.append(time.process_time() - began)
+                finals.append(refined.cost / pairs.total_weight)
+                reached.append(hit[0] if hit else np.inf)
+        ms = 1e3 * float(np.median(reached))
+        print(
+            f"| {name} d = {d}, t = {trials} | {their_seconds} | {their_cost:.3f} | {ms:.1f} "
+            f"| {1e3 * their_seconds / ms:.0f} | {np.mean(finals):.3f}, {np.median(totals):.2f} |"
+        )
+
+
+def rate() -> None:
+    """Counting and gradients at n = 10^6, d = 50, in operations of the matrix products alone."""
+    n, d = 1_000_000, 50
+    rng = np.random.default_rng(0)
+    constraints = ConstraintSet.from_differences(
+        rng.normal(size=(n, d)), np.where(rng.random(n) < 0.5, 1, -1), bounds=(1.0, 1.0)
+    )
+    A = np.eye(d) / 100
+    M = rng.normal(size=(2000, 2000))
+    rows = _Rows(constraints.take(np.arange(16_384)))
+    G = np.eye(d) / 10
+
+    def best(work: Callable[[], object]) -> float:
+        return min(timed(work)[1] for _ in range(5))
+
+    dgemm = 2 * 2000**3 / best(lambda: M @ M)
+    tall = 2 * n * d * d / best(lambda: constraints.V @ A)
+    counting = 2 * n * d * d / best(lambda: constraints.cost(A))
+    rows.gradient(G, 0.1)
+    gradient = 4 * rows.rows.n * d * d / best(lambda: [rows.gradient(G, 0.1) for _ in range(20)]) * 20
+    steps = 30
+    whole = 4 * 16_384 * d * d * steps / best(lambda: anneal(constraints, np.eye(d), steps=steps))
+    print("\n| n = 10^6, d = 50 | GFlop/s | of dgemm |\n|---|---|---|")
+    for name, value in {
+        "dgemm, 2000 x 2000": dgemm,
+        "dgemm, (n, d) x (d, d)": tall,
+        "counting": counting,
+        "gradient of a minibatch": gradient,
+        "annealing, minibatches drawn": whole,
+    }.items():
+        print(f"| {name} | {value / 1e9:.1f} | {value / dgemm:.0%} |")
+
+
+def large(N: int = 50_000, d: int = 100) -> None:
+    """A supervised fit with an exact count over all pairs."""
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(10, d)) * (np.arange(d) < 10) * 1.2
+    y = rng.integers(10, size=N)
+    X = (centres[y] + rng.normal(size=(N, d))) * np.exp(rng.normal(size=d))
+    wrong = rng.random(N) < 0.1
+    y[wrong] = rng.integers(10, size=wrong.sum())
+    pairs = ConstraintSet.from_labels(X, y, bounds=(1.0, 1.0), class_weight="balanced")
+    began, cpu = time.monotonic(), time.process_time()
+    learned = learn(pairs, random_state=0)
+    seconds, cpu = time.monotonic() - began, time.process_time() - cpu
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print("\n| points | d | pairs | wall s | CPU s | peak GB | violation rate | trivial |\n|" + "---|" * 8)
+    print(
+        f"| {N} | {d} | {pairs.n} | {seconds:.0f} | {cpu:.0f} | {memory:.2f} "
+        f"| {learned.violation_rate:.4f} | {learned.trivial_rate:.4f} |"
+    )
+
+
+TABLES = {
+    "wine": wine,
+    "stages": stages,
+    "small": small,
+    "lower": lower,
+    "authors": authors,
+    "rate": rate,
+    "large": large,
+}
+
+
+def main(names: list[str]) -> None:
+    """Print the tables that are asked for."""
+    for name in names:
+        if name == "large":
+            large()
+        else:
+            with threadpool_limits(1):
+                TABLES[name]()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] or list(TABLES))
