@@ -76,7 +76,8 @@ def _draw(train: Any, image: Any, suspects: Any, folder: Path) -> Path:
         axes.set_title(title)
         axes.set_aspect("equal", adjustable="datalim")
         axes.spines[["top", "right"]].set_visible(False)
-    figure.axes[0].legend(frameon=False, loc="upper left", fontsize=8)
+        axes.locator_params(nbins=5)
+    figure.axes[0].legend(frameon=False, loc="upper right", fontsize=8)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "poisoned.png"
     figure.savefig(path, dpi=150)
