@@ -27,6 +27,8 @@ def announce(*kernels: Any) -> None:
     """
     global _said
     unseen = [kernel for kernel in kernels if id(kernel) not in _seen]
+    if not unseen:
+        return
     _seen.update(map(id, unseen))
     if not _said and not all(map(_ready, unseen)):
         _said = True

@@ -204,17 +204,26 @@ def solve(
     K: float,
     tol: float,
     max_iter: int,
-) -> tuple[int, int, Floats, Floats, Floats, float]:
-    """Solve the problem above; returns (code, iterations, X, y, z, t) of the best iterate."""
+    coordinates: Floats,
+    A: Floats,
+    best_X: Floats,
+    best_y: Floats,
+    best_z: Floats,
+) -> tuple[int, int, float]:
+    """Solve the problem above; returns (code, iterations, t).
+
+    X, y and z of the best iterate go to the last three arguments, and T'XT for the ``coordinates`` T to A:
+    arrays that the caller makes cost a fraction of arrays that are returned.
+    """
     k, d = U.shape
     n = h.shape[0]
-    mats = np.empty((17, d, d))
+    mats = np.empty((16, d, d))
     X, Z, L, N, Li, Ni = mats[0], mats[1], mats[2], mats[3], mats[4], mats[5]
     Lit, Nit, Zi, Rd, base, dX = mats[6], mats[7], mats[8], mats[9], mats[10], mats[11]
-    dZ, dXa, T, S, best_X = mats[12], mats[13], mats[14], mats[15], mats[16]
-    vecs = np.empty((10, n))
+    dZ, dXa, T, S = mats[12], mats[13], mats[14], mats[15]
+    vecs = np.empty((8, n))
     y, z, dy, dz, dza, rp = vecs[0], vecs[1], vecs[2], vecs[3], vecs[4], vecs[5]
-    val, rhs, best_y, best_z = vecs[6], vecs[7], vecs[8], vecs[9]
+    val, rhs = vecs[6], vecs[7]
     rows = np.empty((2, k, d))
     B, work = rows[0], rows[1]
     G = np.empty((k, k))
@@ -367,7 +376,9 @@ def solve(
             y[i] += ad * dy[i]
         t += ap * dt
         tau += ad * dtau
-    return code, iteration, best_X.copy(), best_y.copy(), best_z.copy(), best_t
+    transpose(coordinates, L)
+    sandwich(L, best_X, coordinates, T, A)
+    return code, iteration, best_t
 
 
 @njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
@@ -381,7 +392,12 @@ def scale_problem(
     C0: Floats,
     lower: float,
     cost: float,
-) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats, float, float]:
+    U: Floats,
+    h: Floats,
+    Rs: Floats,
+    Cs: Floats,
+    T: Floats,
+) -> tuple[float, float]:
     """The problem in coordinates that suit one start and one elastic cost.
 
     Bounds become 1, features get the same root mean square, and then the space is whitened: the average
@@ -389,12 +405,12 @@ def scale_problem(
     the identity. Upper bounds limit A in just these directions, so a feasible X is neither huge nor tiny,
     however correlated the features are.
 
-    Returns (U, s, h, R, C0, T, size, unit). Undo: A = T'XT, multipliers times size / bound (unit for R).
+    The vectors, right-hand sides, R, C0 and the coordinates T go to the last arguments; returns (size, unit).
+    Undo: A = T'XT, multipliers times size / bound (unit for R).
     """
     m, d = V.shape
     k = m + W.shape[0]
     n = m + R.shape[0]
-    U = np.empty((k, d))
     B = np.empty((k, d))
     Bt = np.empty((d, k))
     scale = np.empty(d)
@@ -421,8 +437,8 @@ def scale_problem(
             B[i, p] /= scale[p]
             weight = 1.0 / uppers if sign[i % m] > 0.0 else lower / (m - uppers)
             Bt[p, i] = weight * B[i, p]
-    mats = np.empty((6, d, d))
-    P, Li, Lit, work, C, Cs = mats[0], mats[1], mats[2], mats[3], mats[4], mats[5]
+    mats = np.empty((4, d, d))
+    P, Lit, work, C = mats[0], mats[1], mats[2], mats[3]
     size = 0.0
     for i in range(d):
         for j in range(d):
@@ -438,24 +454,22 @@ def scale_problem(
             P[i, j] = d * (P[i, j] + cost * mean * C[i, j] / size)
         P[i, i] += 1e-12 * d * mean
     cholesky(P)
-    triangular_inverse(P, Li)
-    transpose(Li, Lit)
+    triangular_inverse(P, T)
+    transpose(T, Lit)
     product(B, Lit, U)
-    sandwich(Li, C, Lit, work, Cs)
+    sandwich(T, C, Lit, work, Cs)
     whitened = 0.0
     for i in range(d):
         whitened += Cs[i, i] / d
     combine(1.0 / whitened, Cs, 0.0, Cs, Cs)
-    h = np.empty(n)
     for i in range(m):
         h[i] = sign[i]
-    Rs = np.empty(R.shape)
     unit = 1.0
     if n > m:
         for i in range(d):
             for j in range(d):
                 C[i, j] = R[0, i, j] / (scale[i] * scale[j])
-        sandwich(Li, C, Lit, work, Rs[0])
+        sandwich(T, C, Lit, work, Rs[0])
         unit = abs(rho)
         if rho == 0.0:
             for i in range(d):
@@ -465,5 +479,5 @@ def scale_problem(
         h[m] = rho / unit
     for i in range(d):
         for j in range(d):
-            Li[i, j] /= scale[j]
-    return U, sign, h, Rs, Cs, Li, whitened, unit
+            T[i, j] /= scale[j]
+    return whitened, unit

@@ -17,6 +17,7 @@ that fails too the status says so.
 from __future__ import annotations
 
 import enum
+import functools
 import importlib.util
 from dataclasses import dataclass, replace
 
@@ -41,7 +42,7 @@ SOLVERS = ("numba", "clarabel")
 ACCEPT = 1e-7
 
 #: Where the feasible metrics have no interior (distances that are tight in the triangle inequality, say) the
-#: multipliers are infinite and no solver gets as far. If all attempts agree that it is so, the best of them is
+#: multipliers are infinite and no solver gets as far. When every attempt falls short, the best of them is
 #: accepted with errors up to this, its constraints satisfied as ever; its residuals tell.
 ACCEPT_DEGENERATE = 1e-4
 
@@ -269,7 +270,7 @@ def solve_problem(problem: Problem, solver: str = "numba", tol: float = 1e-9) ->
         return _closed_form(problem, n)
     failed = []
     if solver == "numba":
-        announce(kernel.solve)
+        _announce()
         for attempt in ATTEMPTS:
             solution = _solve_kernel(problem, attempt, tol)
             if solution.status is not Status.FAILED:
@@ -290,6 +291,11 @@ def solve_problem(problem: Problem, solver: str = "numba", tol: float = 1e-9) ->
     return best
 
 
+@functools.cache
+def _announce() -> None:
+    announce(kernel.solve)
+
+
 def _feasible(residuals: Residuals) -> bool:
     return residuals.primal <= ACCEPT / 3
 
@@ -297,14 +303,16 @@ def _feasible(residuals: Residuals) -> bool:
 def _solve_kernel(problem: Problem, attempt: Attempt, tol: float) -> Solution:
     """One run of the kernel and the check of what it says."""
     p = problem
-    U, s, h, R, C0, T, size, unit = kernel.scale_problem(
-        p.V, p.W, p.sign, p.bound, p.R, p.rho, p.C0, attempt.lower, attempt.cost
+    d, n = len(p.C0), p.m + len(p.R)
+    U, h, R = np.empty((p.m + len(p.W), d)), np.empty(n), np.empty(p.R.shape)
+    C0, T, A, X = np.empty((d, d)), np.empty((d, d)), np.empty((d, d)), np.empty((d, d))
+    y, z = np.empty(n), np.empty(n)
+    size, unit = kernel.scale_problem(
+        p.V, p.W, p.sign, p.bound, p.R, p.rho, p.C0, attempt.lower, attempt.cost, U, h, R, C0, T
     )
-    _, iterations, X, y, z, t = kernel.solve(
-        U, p.m, s, h, R, C0, p.c / size, attempt.elastic, tol, _MAX_ITERATIONS
+    _, iterations, t = kernel.solve(
+        U, p.m, p.sign, h, R, C0, p.c / size, attempt.elastic, tol, _MAX_ITERATIONS, T, A, X, y, z
     )
-    A = T.T @ X @ T
-    A = (A + A.T) / 2
     units = np.append(p.bound, unit) if len(p.R) else p.bound
     # Strict complementarity: of a multiplier and its slack, one is of the order of the tolerance.
     for weights in (y * (y > z), y):
@@ -313,7 +321,7 @@ def _solve_kernel(problem: Problem, attempt: Attempt, tol: float) -> Solution:
             if solution.status is Status.OPTIMAL:
                 return solution
         if t > 0.01 * ACCEPT:
-            for multipliers in repairs(U, s, R, weights, X):
+            for multipliers in repairs(U, p.sign, R, weights, X):
                 found = certificate(p, multipliers / units)
                 if found is not None:
                     return infeasible(p, A, found, iterations, "numba", t)
@@ -334,7 +342,7 @@ def conclude(
         regularizer_dual=float(dual[m]) if len(dual) > m else 0.0,
         objective=problem.value(A),
         residuals=residuals,
-        support=np.flatnonzero(dual[:m] > 0),
+        support=(dual[:m] > 0).nonzero()[0],
         elastic=float(elastic),
         certificate=None,
         iterations=int(iterations),
@@ -354,7 +362,7 @@ def infeasible(
         regularizer_dual=proof.regularizer_multiplier,
         objective=np.inf,
         residuals=check_optimum(problem, A, dual),
-        support=np.flatnonzero(proof.y > 0),
+        support=(proof.y > 0).nonzero()[0],
         elastic=float(elastic),
         certificate=proof,
         iterations=int(iterations),

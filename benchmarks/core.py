@@ -1,0 +1,177 @@
+"""The basis problem: the compiled kernel against Clarabel and SCS called directly, and its accuracy."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import clarabel
+import numpy as np
+import scs
+from scipy import sparse
+
+from lptml import _sdp_kernel as kernel
+from lptml.constraints import ConstraintSet
+from lptml.sdp import ATTEMPTS, Problem, Status, solve_basis, solve_problem
+
+TOLERANCE = 1e-8
+DIMENSIONS = ((2, 200), (5, 100), (13, 30), (34, 3))
+
+
+def instance(d: int, m: int, seed: int) -> tuple[ConstraintSet, np.ndarray]:
+    """Pairs told apart by a random metric at the median distance, u = l, and the paper's objective."""
+    rng = np.random.default_rng(seed)
+    G = rng.standard_normal((d, d))
+    V = rng.standard_normal((m, d))
+    squared = ((V @ G) ** 2).sum(axis=1)
+    threshold = float(np.sqrt(np.median(squared)))
+    y = np.where(squared <= threshold**2, 1, -1)
+    r = rng.standard_normal(d)
+    r /= np.linalg.norm(r)
+    C0 = np.outer(r, r) + 1e-3 * np.eye(d)
+    return ConstraintSet.from_differences(V, y, bounds=(threshold, threshold)), C0
+
+
+def columns(F: ConstraintSet, C0: np.ndarray) -> tuple[sparse.csc_matrix, np.ndarray, np.ndarray]:
+    """The cone program of both solvers, bounds scaled to 1: rows s_i svec(C_i) / b_i, then A."""
+    j, i = np.tril_indices(F.d)
+    root = np.where(i == j, 1.0, np.sqrt(2.0))
+    rows = F.sign[:, None] * F.V[:, i] * F.V[:, j] * root / F.bound[:, None]
+    A = sparse.csc_matrix(np.vstack([rows, -np.eye(len(i))]))
+    return A, np.concatenate([F.sign.astype(float), np.zeros(len(i))]), C0[i, j] * root
+
+
+def clarabel_seconds(F: ConstraintSet, C0: np.ndarray, tol: float = TOLERANCE) -> tuple[float, float]:
+    """(CPU seconds, objective) of setting up and solving, the matrices being there already."""
+    A, b, q = columns(F, C0)
+    P = sparse.csc_matrix((len(q), len(q)))
+    cones = [clarabel.NonnegativeConeT(F.n), clarabel.PSDTriangleConeT(F.d)]
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tol
+    start = time.process_time()
+    run = clarabel.DefaultSolver(P, q, A, b, cones, settings).solve()
+    return time.process_time() - start, float(run.obj_val)
+
+
+def scs_seconds(F: ConstraintSet, C0: np.ndarray) -> tuple[float, float]:
+    """The same for SCS, which wants lower triangles column by column."""
+    d = F.d
+    A, b, q = columns(F, C0)
+    j, i = np.tril_indices(d)
+    order = np.lexsort((j, i))  # upper triangle by rows = lower triangle by columns
+    A = sparse.csc_matrix(sparse.vstack([A[: F.n][:, order], -sparse.identity(len(q))]))
+    data = {"A": A, "b": b, "c": q[order]}
+    start = time.process_time()
+    solver = scs.SCS(
+        data, {"l": F.n, "s": [d]}, verbose=False, eps_abs=TOLERANCE, eps_rel=TOLERANCE, max_iters=200_000
+    )
+    run = solver.solve()
+    return time.process_time() - start, float(run["info"]["pobj"])
+
+
+def plain(F: ConstraintSet, C0: np.ndarray) -> Problem:
+    return Problem(
+        np.array(F.V),
+        np.empty((0, F.d)),
+        F.sign.astype(float),
+        np.array(F.bound),
+        np.empty((0, F.d, F.d)),
+        0.0,
+        C0,
+        0.0,
+    )
+
+
+def seconds(run: Callable[[], Any]) -> float:
+    """CPU seconds of one call; of many calls on average where one is too short for the clock."""
+    start = time.process_time()
+    run()
+    once = time.process_time() - start
+    repeats = min(20, int(2e-3 / max(once, 1e-6)))
+    if repeats < 2:
+        return once
+    start = time.process_time()
+    for _ in range(repeats):
+        run()
+    return (time.process_time() - start) / repeats
+
+
+def kernel_seconds(p: Problem) -> float:
+    """The interior-point method alone."""
+    (m, d), first = p.V.shape, ATTEMPTS[0]
+    U, h, R = np.empty((m, d)), np.empty(m), np.empty((0, d, d))
+    C0, T, A, X = np.empty((4, d, d))
+    y, z = np.empty((2, m))
+    kernel.scale_problem(p.V, p.W, p.sign, p.bound, p.R, 0.0, p.C0, first.lower, first.cost, U, h, R, C0, T)
+    return seconds(
+        lambda: kernel.solve(U, m, p.sign, h, R, C0, 0.0, first.elastic, TOLERANCE, 80, T, A, X, y, z)
+    )
+
+
+def speed() -> None:
+    print(f"CPU ms a solve, median, tolerance {TOLERANCE:g}, m = D + 5. 'verified' is what users call:")
+    print("scaling, kernel, independent check. Others: setup and solve, matrices assembled beforehand.\n")
+    print("| d | m | instances | kernel | verified | Clarabel | SCS | faster than the faster one | needed |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for (d, count), needed in zip(DIMENSIONS, (3, 3, 6, 10)):
+        m = d * (d + 1) // 2 + 5
+        times: dict[str, list[float]] = {"kernel": [], "verified": [], "clarabel": [], "scs": []}
+        for seed in range(count):
+            F, C0 = instance(d, m, seed)
+            problem = plain(F, C0)
+            solution = solve_problem(problem, tol=TOLERANCE)
+            assert solution.status is Status.OPTIMAL
+            times["kernel"].append(kernel_seconds(problem))
+            times["verified"].append(seconds(lambda: solve_problem(problem, tol=TOLERANCE)))
+            times["clarabel"].append(clarabel_seconds(F, C0)[0])
+            if seed < (count if d < 13 else 10 if d < 34 else 1):
+                times["scs"].append(scs_seconds(F, C0)[0])
+        ms = {name: 1e3 * statistics.median(values) for name, values in times.items()}
+        best = min(ms["clarabel"], ms["scs"])
+        print(
+            f"| {d} | {m} | {count} | {ms['kernel']:.3g} | {ms['verified']:.3g} | {ms['clarabel']:.3g} "
+            f"| {ms['scs']:.3g} | {best / ms['verified']:.1f}x | {needed}x |",
+            flush=True,
+        )
+
+
+def accuracy() -> None:
+    print("\nLargest error (certify.Residuals) and statuses of 400 instances, d = 1..8, tolerance 1e-9:\n")
+    print("| features | optimal | infeasible, proved | failed | largest error | by Clarabel |")
+    print("|---|---|---|---|---|---|")
+    changes: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
+        "well scaled": lambda rng, d: np.ones(d),
+        "spanning 1e-3..1e3": lambda rng, d: 10.0 ** rng.uniform(-3, 3, d),
+        "times 1e-6": lambda rng, d: np.full(d, 1e-6),
+        "times 1e6": lambda rng, d: np.full(d, 1e6),
+    }
+    for name, change in changes.items():
+        counts = dict.fromkeys(Status, 0)
+        worst, rescued = 0.0, 0
+        for seed in range(400):
+            rng = np.random.default_rng(seed)
+            d = int(rng.integers(1, 9))
+            F, C0 = instance(d, int(rng.integers(1, d * (d + 1) // 2 + 10)), seed)
+            flip = rng.random(F.n) < (0.0, 0.2)[seed % 2]
+            scale = change(rng, d)
+            sign = np.where(flip, -F.sign, F.sign).astype(np.int8)
+            G = ConstraintSet(F.V * scale, None, sign, F.bound, F.weight)
+            solution = solve_basis(G, C0 * scale[:, None] * scale)
+            counts[solution.status] += 1
+            rescued += solution.solver == "clarabel"
+            if solution.status is Status.OPTIMAL:
+                worst = max(worst, solution.residuals.largest)
+        optimal, infeasible, failed = (counts[status] for status in Status)
+        print(f"| {name} | {optimal} | {infeasible} | {failed} | {worst:.1e} | {rescued} |", flush=True)
+
+
+def main() -> None:
+    speed()
+    accuracy()
+
+
+if __name__ == "__main__":
+    main()
