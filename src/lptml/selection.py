@@ -391,6 +391,8 @@ def _source(view: _View, kind: str) -> Any:
         count = min(count or _LOCAL_CONSTRAINTS, _LOCAL_CONSTRAINTS)
         if len(view.codes) > _LOCAL_POINTS:
             view = view.take(np.sort(rng.choice(len(view.codes), _LOCAL_POINTS, replace=False)))
+    if np.bincount(view.codes).max() < 2:
+        kind = "all"  # no point has a neighbour of its class
     return constraints_from_labels(kind, view.pairs, count, rng).source
 
 
