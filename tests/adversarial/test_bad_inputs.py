@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
 from lptml import LPTML, LPTML_Quadruplets, LPTML_Supervised, LPTML_Triplets
 
@@ -287,19 +288,30 @@ def test_refused_with_the_cause(name):
         quick(estimator).fit(*arguments, **keywords)
 
 
-@pytest.mark.parametrize("name", FITTED)
-def test_fitted_soundly(name):
+LABELLED = [name for name, (estimator, *_) in FITTED.items() if isinstance(estimator, LPTML_Supervised)]
+
+
+@pytest.mark.parametrize(
+    ("name", "validated"), [(name, False) for name in FITTED] + [(name, True) for name in LABELLED]
+)
+def test_fitted_soundly(name, validated):
     estimator, arguments, keywords = FITTED[name]
+    # validation chooses the metric of labelled points unless an option of the search is set
+    estimator = clone(estimator).set_params(random_state=0) if validated else quick(clone(estimator))
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)  # no overflow or division behind the scenes
         warnings.filterwarnings("ignore", message="A column-vector y was passed")
-        fitted = quick(estimator).fit(*arguments, **keywords)
+        warnings.filterwarnings("ignore", message="The number of unique classes")
+        fitted = estimator.fit(*arguments, **keywords)
+        suspicion = fitted.suspicion_
     L = fitted.components_
     assert L.ndim == 2
     assert np.isfinite(L).all()
     assert 0.0 <= fitted.violation_rate_ <= 1.0
-    assert fitted.violation_rate_ <= fitted.trivial_rate_ + 1e-12
+    assert validated or fitted.violation_rate_ <= fitted.trivial_rate_ + 1e-12
     assert fitted.lower_bound_ <= fitted.violation_rate_ + 1e-12
+    assert suspicion.shape == (len(arguments[0]),)
+    assert ((suspicion >= 0) & (suspicion <= 1)).all()
     points = np.asarray(arguments[0], dtype=float)
     points = points.reshape(-1, points.shape[-1])
     if isinstance(arguments[0], pd.DataFrame):

@@ -13,6 +13,7 @@ import numpy as np
 
 from lptml.constraints import ConstraintSet
 from lptml.estimators import _inputs
+from lptml.estimators._inputs import FloatArray
 from lptml.estimators._lptml import in_unit_scale
 from lptml.labels import LabelledPairs
 
@@ -95,8 +96,7 @@ def adopt(
 
     began = time.monotonic()
     status: Any = Status.CHOSEN
-    scale = source.best_scale(selected.A).scale
-    A = selected.A * (scale if scale > 0 else 1.0)
+    A = selected.A * (source.best_scale(selected.A).scale or _small(selected.A, source))
     cost = float(source.cost(A))
     learned = Learned(
         A=A,
@@ -118,6 +118,16 @@ def adopt(
             logger.info("%-35s score %.4f, advantage %+.4f", tried.name, tried.score, tried.advantage)
     estimator._adopt(learned, source, data)
     return learned
+
+
+def _small(A: FloatArray, source: ConstraintSet | LabelledPairs) -> float:
+    """Return a multiple at which every pair is near: where A = 0 costs least, this costs as much."""
+    if isinstance(source, LabelledPairs):
+        largest = 4.0 * float(np.einsum("ni,ij,nj->n", source.X, A, source.X).max())
+        least = min(source.bounds) ** 2
+    else:
+        largest, least = float(np.abs(source.values(A)).max()), float(source.bound.min())
+    return least / largest if largest > 0 else 1.0
 
 
 def table(selected: Selected) -> tuple[dict[str, Any], ...]:
