@@ -98,15 +98,11 @@ def test_history_ends_at_the_cost_of_the_metric(model: LPTML_Supervised) -> None
     assert history.trial[-1] <= model.n_trials_ == 3
 
 
-def test_suspicion_is_drawn_sorted() -> None:
-    class Doubting:
-        components_ = np.eye(2)
-        suspicion_ = np.array([0.1, 0.9, 0.5])
-
-        def fit(self) -> None: ...
-
-    display = SuspicionDisplay.from_estimator(Doubting(), n_suspects=1)
-    np.testing.assert_array_equal(display.ax_.lines[0].get_ydata(), [0.9, 0.5, 0.1])
+def test_suspicion_is_drawn_sorted(model: LPTML_Supervised) -> None:
+    display = SuspicionDisplay.from_estimator(model, n_suspects=3)
+    drawn = display.ax_.lines[0].get_ydata()
+    np.testing.assert_array_equal(drawn, np.sort(model.suspicion_)[::-1])
+    assert display.ax_.patches[0].get_label() == "suspects"
 
 
 def test_unfitted_estimators_are_refused() -> None:

@@ -12,6 +12,7 @@ from sklearn.datasets import load_iris
 
 from lptml import LPTML, LPTML_Supervised
 from lptml._report import views
+from lptml._report.accuracy import neighbour_accuracy
 from lptml.report import Page, labels_report, pairs_report
 
 X, codes = load_iris(return_X_y=True)
@@ -101,6 +102,30 @@ def test_pairs(suspicion: np.ndarray) -> None:
         pairs_report(model, X, index, verdicts[:5], suspicion=suspicion[:5], n_suspects=1)
 
 
+def test_a_metric_chosen_by_validation_shows_the_choice_and_another_search(
+    model: LPTML_Supervised, suspicion: np.ndarray
+) -> None:
+    chosen = LPTML_Supervised(random_state=0).fit(X, y)
+    alone = labels_report(chosen, X, y, suspicion=suspicion, n_suspects=0, repeats=0)
+    assert 'id="search"' not in alone.html()
+    rows = embedded(alone)["validation"]
+    assert sum(row["chosen"] for row in rows) == 1
+    both = labels_report(chosen, X, y, suspicion=suspicion, n_suspects=0, repeats=0, search=model)
+    data = embedded(both)
+    assert data["history"]["final"] == pytest.approx(model.violation_rate_)
+    assert len(data["support"]["rows"]) == min(len(model.support_), 200)
+    assert "3 trials" in both.notes["search"]
+
+
+def test_progress_is_told_of_every_split(suspicion: np.ndarray) -> None:
+    told: list[tuple[int, int]] = []
+    model = LPTML_Supervised(max_trials=0, validation=None, random_state=0).fit(X, y)
+    labels_report(
+        model, X, y, suspicion=suspicion, n_suspects=0, repeats=2, progress=lambda *now: told.append(now)
+    )
+    assert told == [(0, 4), (1, 4), (2, 4), (3, 4)]
+
+
 def test_any_estimator_with_components(suspicion: np.ndarray) -> None:
     from sklearn.base import BaseEstimator
 
@@ -156,7 +181,7 @@ def test_accuracy_is_measured_on_unseen_rows() -> None:
 
     rng = np.random.default_rng(0)
     points, labels = rng.normal(size=(60, 3)), rng.integers(0, 2, 60)
-    rows, splits = views.neighbour_accuracy(Memory(), points, labels, repeats=3)
+    rows, splits = neighbour_accuracy(Memory(), points, labels, repeats=3)
     assert splits == 6
     assert rows[-1].mean < 0.75  # learning by heart earns nothing
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lptml._report import views, words
+from lptml._report.accuracy import Accuracy, Progress, neighbour_accuracy, verdict_auc
 from lptml._report.page import Page
 
 __all__ = ["Page", "labels_report", "pairs_report"]
@@ -36,6 +37,7 @@ def labels_report(
     neighbors: int = 4,
     search: Any = None,
     details: Sequence[tuple[str, str]] = (),
+    progress: Progress | None = None,
 ) -> Page:
     """A report on labelled points.
 
@@ -66,6 +68,8 @@ def labels_report(
         chose its metric.
     details : sequence of (str, str)
         More lines for the last section.
+    progress : callable, optional
+        Called as ``progress(done, total)`` before each fit of the cross-validation.
 
     Returns
     -------
@@ -93,7 +97,9 @@ def labels_report(
         seems = views.likely_labels(Z, codes, doubt)
     else:
         seems = np.searchsorted(classes, np.asarray(likely).astype(str))
-    accuracy, splits = views.neighbour_accuracy(estimator, points, given, k=neighbors, repeats=repeats)
+    accuracy, splits = neighbour_accuracy(
+        estimator, points, given, k=neighbors, repeats=repeats, progress=progress
+    )
     n = len(points)
     table = {
         "n": n,
@@ -147,6 +153,7 @@ def pairs_report(
     title: str = "lptml",
     repeats: int = 2,
     details: Sequence[tuple[str, str]] = (),
+    progress: Progress | None = None,
 ) -> Page:
     """A report on points with verdicts on pairs of them.
 
@@ -162,7 +169,7 @@ def pairs_report(
         +1 similar, -1 dissimilar.
     suspicion : array-like (m,)
         How much each verdict is distrusted, 0 to 1.
-    n_suspects, names, feature_names, title, repeats, details
+    n_suspects, names, feature_names, title, repeats, details, progress
         As for :func:`labels_report`; the accuracy is the ROC AUC of the verdicts by distance.
 
     Returns
@@ -180,7 +187,7 @@ def pairs_report(
     apart = np.linalg.norm(Z[index[:, 0]] - Z[index[:, 1]], axis=1)  # (m,)
     m = len(says)
     suspects = np.sort(np.argsort(-doubt, kind="stable")[:n_suspects])
-    accuracy, splits = views.verdict_auc(estimator, points, index, says, repeats=repeats)
+    accuracy, splits = verdict_auc(estimator, points, index, says, repeats=repeats, progress=progress)
     kinds = ["similar" if s > 0 else "dissimilar" for s in says]
     data = {
         "points": _scatter(points, Z, names, np.unique(index[suspects])) | {"label": None, "suspicion": None},
@@ -255,7 +262,7 @@ def _scatter(
     }
 
 
-def _accuracy(rows: list[views.Accuracy]) -> dict[str, Any] | None:
+def _accuracy(rows: list[Accuracy]) -> dict[str, Any] | None:
     if not rows:
         return None
     return {"rows": [{"name": r.name, "mean": r.mean, "error": r.error, "ours": r.ours} for r in rows]}

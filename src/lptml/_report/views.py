@@ -135,56 +135,6 @@ def feature_names(estimator: Any, d: int, given: list[str] | None = None) -> lis
     return [f"x{j}" for j in range(d)] if names is None else [str(n) for n in names]
 
 
-@dataclass(frozen=True)
-class Accuracy:
-    """k-NN accuracy on held-out halves: mean and standard error over the splits."""
-
-    name: str
-    mean: float
-    error: float
-    ours: bool = False
-
-
-def neighbour_accuracy(
-    estimator: Any, X: FloatArray, y: NDArray[Any], *, k: int = 4, repeats: int = 1, random_state: int = 0
-) -> tuple[list[Accuracy], int]:
-    """Accuracy of k-NN with the Euclidean, the standardised and the learned distance; the number of splits.
-
-    Two-fold cross-validation, repeated; the metric is learned anew on each training half, so the test half is
-    never seen.  A class with a single member counts as an error where it is tested.
-    """
-    from sklearn.base import clone
-    from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
-    from sklearn.neighbors import KNeighborsClassifier
-    from sklearn.preprocessing import StandardScaler
-
-    if repeats < 1:
-        return [], 0
-    counts = np.unique(y, return_counts=True)[1]
-    splitter = StratifiedShuffleSplit if counts.min() >= 2 and len(counts) <= len(y) // 2 else ShuffleSplit
-    halves = []
-    for train, test in splitter(n_splits=repeats, test_size=0.5, random_state=random_state).split(X, y):
-        halves += [(train, test), (test, train)]
-    hits: dict[str, list[float]] = {
-        "Euclidean": [],
-        "standardised": [],
-        "learned metric": [],
-    }
-    for train, test in halves:
-        if len(np.unique(y[train])) < 2:
-            continue
-        scaler = StandardScaler().fit(X[train])
-        learned = clone(estimator).fit(X[train], y[train])
-        spaces = (X, scaler.transform(X), learned.transform(X))
-        for name, Z in zip(hits, spaces):
-            voters = KNeighborsClassifier(n_neighbors=min(k, len(train))).fit(Z[train], y[train])
-            hits[name].append(float(np.mean(voters.predict(Z[test]) == y[test])))
-    splits = len(hits["learned metric"])
-    if splits == 0:
-        return [], 0
-    return _means(hits), splits
-
-
 def likely_labels(
     Z: FloatArray, codes: NDArray[Any], suspicion: FloatArray, k: int = 10
 ) -> NDArray[np.int64]:
@@ -197,44 +147,6 @@ def likely_labels(
     trust = 1.0 - suspicion + 1e-6
     np.add.at(votes, (np.repeat(np.arange(len(Z)), k), codes[near].ravel()), trust[near].ravel())
     return np.asarray(votes.argmax(axis=1), dtype=np.int64)
-
-
-def verdict_auc(
-    estimator: Any,
-    X: FloatArray,
-    index: NDArray[Any],
-    verdicts: NDArray[Any],
-    *,
-    repeats: int = 1,
-    random_state: int = 0,
-) -> tuple[list[Accuracy], int]:
-    """ROC AUC of held-out verdicts by the Euclidean, the standardised and the learned distance."""
-    from sklearn.base import clone
-    from sklearn.metrics import roc_auc_score
-    from sklearn.model_selection import StratifiedShuffleSplit
-
-    if repeats < 1 or min(np.sum(verdicts > 0), np.sum(verdicts < 0)) < 2:
-        return [], 0
-    area: dict[str, list[float]] = {"Euclidean": [], "standardised": [], "learned metric": []}
-    V = X[index[:, 0]] - X[index[:, 1]]  # (m, d)
-    scale = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
-    splitter = StratifiedShuffleSplit(n_splits=repeats, test_size=0.5, random_state=random_state)
-    for one, other in splitter.split(V, verdicts):
-        for train, test in ((one, other), (other, one)):
-            learned = clone(estimator).fit(X[index[train]], verdicts[train])
-            for name, W in zip(area, (V, V / scale, V @ learned.components_.T)):
-                apart = np.linalg.norm(W[test], axis=1)
-                area[name].append(float(roc_auc_score(verdicts[test], -apart)))
-    return _means(area), 2 * repeats
-
-
-def _means(values: dict[str, list[float]]) -> list[Accuracy]:
-    def error(v: list[float]) -> float:
-        return float(np.std(v) / np.sqrt(max(1, len(v) - 1)))
-
-    return [
-        Accuracy(name, float(np.mean(v)), error(v), name == "learned metric") for name, v in values.items()
-    ]
 
 
 def quantised(xy: FloatArray, steps: int = 10_000) -> list[int]:

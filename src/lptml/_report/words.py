@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from lptml._report.accuracy import Accuracy
 from lptml._report.page import Tile
-from lptml._report.views import Accuracy
 from lptml._version import __version__
 
 

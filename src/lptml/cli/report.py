@@ -23,7 +23,7 @@ from lptml.cli.options import (
     prepared,
     reading,
 )
-from lptml.cli.output import check_target, emit, write_text
+from lptml.cli.output import check_target, emit, progress, write_text
 from lptml.cli.pairs import read_pairs
 from lptml.cli.prepare import Points
 
@@ -101,15 +101,23 @@ def report(
         "repeats": repeats,
         "details": [("Command", shlex.join(["lptml", *sys.argv[1:]]))],
     }
-    if joined is None:
-        assert points.y is not None
-        search = _least_cost(learned, points, search_seconds, options["random_state"])
-        page = labels_report(
-            learned, points.X, points.y, likely=judged.likely, neighbors=neighbors, search=search, **shared
-        )
-    else:
-        assert joined.y is not None
-        page = pairs_report(learned, points.X, joined.index, joined.y, **shared)
+    with progress("accuracy", quiet=options["quiet"]) as advance:
+        shared["progress"] = advance
+        if joined is None:
+            assert points.y is not None
+            search = _least_cost(learned, points, search_seconds, options["random_state"])
+            page = labels_report(
+                learned,
+                points.X,
+                points.y,
+                likely=judged.likely,
+                neighbors=neighbors,
+                search=search,
+                **shared,
+            )
+        else:
+            assert joined.y is not None
+            page = pairs_report(learned, points.X, joined.index, joined.y, **shared)
     html = page.html()
     write_text(target, html)
     result = {
