@@ -1,6 +1,7 @@
 """metric-learn's contract, on learners that do nothing but keep the identity."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -281,6 +282,11 @@ def test_feature_names_of_data_frames(rng):
     learner = Supervised().fit(pl.from_pandas(X), pl.Series(["a", "b"] * 10))
     assert list(learner.feature_names_in_) == ["length", "width"]
     assert list(learner.classes_) == ["a", "b"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learner.transform(pl.from_pandas(X))
+    with pytest.raises(ValueError, match="feature names"):
+        learner.transform(pl.from_pandas(X).rename({"width": "height"}))
 
 
 def test_labels_of_points(rng):

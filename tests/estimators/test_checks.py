@@ -2,15 +2,18 @@
 
 The checks know points, not tuples. So each learner from tuples is checked behind an adapter that reads a row
 x of a table as one tuple: as the pair (0, x), the triplet (0, x/2, x) or the quadruplet (0, x/2, 0, x).
-Everything else, from parameters and tags to weights and pickling, is the learner's own. No check is excluded;
-what pair input makes impossible is the accuracy that one of them asks for, see ``poor_score`` below.
+Everything else, from parameters and tags to weights and pickling, is the learner's own. No check is excluded
+but one that is mistaken in old releases (``failing``); what pair input makes impossible is the accuracy that
+one of them asks for, see ``poor_score`` below.
 """
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.base import TransformerMixin, is_classifier
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.fixes import parse_version
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
@@ -111,8 +114,24 @@ class QuadrupletRows(OrderRows, LPTML_Quadruplets):
 ESTIMATORS = [LPTML_Supervised(**FAST), PairRows(**FAST), TripletRows(**FAST), QuadrupletRows(**FAST)]
 
 
-@parametrize_with_checks(ESTIMATORS)
+def failing(estimator):
+    """Checks that fail by a mistake of their own, with the releases of scikit-learn that have it."""
+    if isinstance(estimator, PairRows) and parse_version(sklearn.__version__) < parse_version("1.7"):
+        return {
+            "check_sample_weight_equivalence_on_dense_data": "makes two classes of three by the first label, "
+            "which is another in the weighted than in the repeated rows"
+        }
+    return {}
+
+
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=failing)
 def test_estimator_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([LPTML_Supervised(random_state=0)])
+def test_estimator_checks_with_validation(estimator, check):
     check(estimator)
 
 

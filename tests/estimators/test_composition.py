@@ -93,7 +93,7 @@ def test_data_frames_through_a_pipeline(frame):
     Z = pipe.fit_transform(X, data.target)
     assert isinstance(Z, frame)
     assert list(Z.columns) == [f"lptml_supervised{i}" for i in range(4)]
-    assert list(pipe[-1].feature_names_in_) == names
+    assert list(pipe[-1].feature_names_in_) == list(pipe[0].get_feature_names_out())
     assert list(pipe.get_feature_names_out()) == list(Z.columns)
 
 

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, colum
 __all__ = [
     "ArrayPreprocessor",
     "FloatArray",
-    "NotNumbersError",
+    "InputTypeError",
     "PreprocessorError",
     "check_magnitude",
     "check_metric",
@@ -28,6 +28,7 @@ __all__ = [
     "check_weight",
     "form_points",
     "form_tuples",
+    "frame_names",
     "refuse_sparse",
 ]
 
@@ -42,8 +43,8 @@ LARGEST_FEATURE = 1e100
 SMALLEST_SPREAD = 1e-100
 
 
-class NotNumbersError(ValueError, TypeError):
-    """Input that holds objects where numbers should be (scikit-learn raises a TypeError for it)."""
+class InputTypeError(ValueError, TypeError):
+    """Input that no learner takes: sparse, or objects for numbers (a TypeError to scikit-learn)."""
 
 
 class PreprocessorError(ValueError):
@@ -113,7 +114,9 @@ def _call(preprocessor: Preprocessor, indicators: NDArray[Any]) -> NDArray[Any]:
 def refuse_sparse(data: Any) -> None:
     """Raise a ValueError for SciPy's sparse matrices and arrays."""
     if issparse(data):
-        raise ValueError("sparse input is not supported: pass a dense array, for instance with .toarray()")
+        raise InputTypeError(
+            "sparse input is not supported: pass a dense array, for instance with .toarray()"
+        )
 
 
 def _shape_of(data: Any) -> NDArray[Any]:
@@ -135,6 +138,14 @@ def check_magnitude(points: FloatArray, name: str) -> None:
             f"{name} holds a value of magnitude above {LARGEST_FEATURE:g}, "
             "whose squared distances overflow: rescale the features"
         )
+
+
+def frame_names(X: Any) -> NDArray[Any] | None:
+    """Return the column names of a data frame, or None; of pandas' scikit-learn reads them itself."""
+    columns = getattr(X, "columns", None)
+    if columns is None or hasattr(X, "iloc") or not all(isinstance(name, str) for name in columns):
+        return None
+    return np.array(list(columns), dtype=object)
 
 
 def form_points(X: Any, preprocessor: Preprocessor | None) -> Any:
@@ -176,7 +187,7 @@ def form_tuples(tuples: Any, size: int, preprocessor: Preprocessor | None, estim
             array, dtype=np.float64, allow_nd=True, ensure_2d=False, input_name=name, estimator=estimator
         )
     except TypeError as error:
-        raise NotNumbersError(f"{name} must hold numbers: {error}") from error
+        raise InputTypeError(f"{name} must hold numbers: {error}") from error
     check_magnitude(array, name)
     return np.ascontiguousarray(array)
 

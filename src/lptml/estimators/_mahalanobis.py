@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -108,12 +108,18 @@ class MahalanobisMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         _inputs.refuse_sparse(X)
         points = _inputs.form_points(X, self.preprocessor_)
         if points is X or not isinstance(self.preprocessor_, ArrayPreprocessor):
+            names = _inputs.frame_names(points)
             try:
-                points = validate_data(
-                    self, points, dtype=np.float64, reset=reset, ensure_min_samples=min_samples
-                )
+                with warnings.catch_warnings():
+                    if names is not None:  # scikit-learn may not know this kind of frame; see _same_names
+                        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+                    points = validate_data(
+                        self, points, dtype=np.float64, reset=reset, ensure_min_samples=min_samples
+                    )
             except TypeError as error:
-                raise _inputs.NotNumbersError(f"X must hold numbers: {error}") from error
+                raise _inputs.InputTypeError(f"X must hold numbers: {error}") from error
+            if names is not None:
+                self._same_names(names, reset)
             _inputs.check_magnitude(points, "X")
         elif reset:
             self._take_features(points.shape[1])
@@ -139,6 +145,18 @@ class MahalanobisMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         names = getattr(self.preprocessor_, "feature_names", None)
         if isinstance(self.preprocessor_, ArrayPreprocessor) and names is not None:
             self.feature_names_in_ = names
+
+    def _same_names(self, names: NDArray[Any], reset: bool) -> None:
+        """Note the names of a frame's columns, or insist on those that were noted."""
+        if reset:
+            self.feature_names_in_ = names
+            return
+        known = getattr(self, "feature_names_in_", None)
+        if known is not None and list(known) != list(names):
+            raise ValueError(
+                "The feature names should match those that were passed during fit: "
+                f"expected {', '.join(known)}, got {', '.join(names)}"
+            )
 
     def _same_features(self, d: int, name: str) -> None:
         if d != self.n_features_in_:
