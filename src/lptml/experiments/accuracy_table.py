@@ -108,7 +108,5 @@ def _draw(table: dict[str, Any], options: Options, folder: Path) -> list[str]:
     handles, _ = axes.flat[0].get_legend_handles_labels()
     if handles:
         axes.flat[0].legend(handles[:1], ["published value"], fontsize=7, loc="lower left")
-    figure.suptitle(
-        f"4-NN accuracy, mean and standard deviation over {options.repeats} executions", fontsize=11
-    )
+    figure.suptitle("4-NN accuracy, mean and standard deviation over executions", fontsize=11)
     return save(figure, folder, NAME)

@@ -9,6 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from lptml.experiments import methods, paper
+from lptml.experiments.markdown import (
+    count_executions,
+    cpu,
+    fraction,
+    percent,
+    table_of,
+    three_ways,
+    title,
+    with_deviation,
+)
 from lptml.experiments.runner import EXPERIMENTS, write_atomically
 
 __all__ = ["write_page"]
@@ -46,10 +56,11 @@ def _opening(records: dict[str, Record]) -> str:
 
 This page is written by `lptml reproduce all --document docs/reproduction.md` ({options["mode"]} mode, seed
 {options["seed"]}); every number on it is measured by that run, except those in columns headed "paper".
-Protocol: {options["folds"]}-fold cross-validation, k-NN with k = {options["neighbors"]}, {options["repeats"]}
-executions for accuracies and {options["few_repeats"]} for the curves and under label noise. Data sets of more
-than {options["most_points"]} points are sampled down to that size in each execution; Digits is projected to
-20 principal components. ± is the standard deviation over executions, as in the paper.
+Protocol: {options["folds"]}-fold cross-validation, k-NN with k = {options["neighbors"]}, up to
+{options["repeats"]} executions for accuracies and {options["few_repeats"]} for the curves and under label
+noise (each table says how many the run had time for). Data sets of more than {options["most_points"]} points
+are sampled down to that size in each execution; Digits is projected to 20 principal components. ± is the
+standard deviation over executions, as in the paper.
 
 Methods: k-NN on the raw features (Euclidean), after StandardScaler or RobustScaler, or after the metric of
 NCA (scikit-learn), ITML, LMNN, MMC, MCML, LFDA, RCA ([our implementations](baselines.md)), of *LPTML plain*
@@ -65,13 +76,13 @@ lptml {found["lptml"]}, Python {found["python"]}, NumPy {found["numpy"]}, SciPy 
 def _accuracy(record: Record, images: str) -> str:
     table, options = record["summary"]["table"], record["options"]
     published = [
-        [name, method, f"{entry['paper']:.2f} ± {entry['paper_deviation']:.2f}", _with_deviation(entry)]
+        [name, method, f"{entry['paper']:.2f} ± {entry['paper_deviation']:.2f}", with_deviation(entry)]
         for name, entries in table.items()
         for method, entry in entries.items()
         if "paper" in entry
     ]
     shown = _methods(table)
-    everything = [[method, *(_percent(table[name].get(method)) for name in table)] for method in shown]
+    everything = [[method, *(percent(table[name].get(method)) for name in table)] for method in shown]
     against = record["summary"]["ours_minus_best_rival"]
     difference = [
         [
@@ -83,7 +94,7 @@ def _accuracy(record: Record, images: str) -> str:
         ]
         for name, entry in against.items()
     ]
-    seconds = [[method, *(_seconds(table[name].get(method)) for name in table)] for method in shown]
+    seconds = [[method, *(cpu(table[name].get(method)) for name in table)] for method in shown]
     return f"""
 ## Accuracy
 
@@ -91,19 +102,19 @@ def _accuracy(record: Record, images: str) -> str:
 
 The paper's table (LPTML with t = 2000; ours with t = {options["trials"]}):
 
-{_table(["data", "method", "paper", "here"], published)}
+{table_of(["data", "method", "paper", "here"], published)}
 
-All methods, accuracy in % (mean over {options["repeats"]} executions):
+All methods, accuracy in %, {count_executions(table)} executions:
 
-{_table(["method", *(_nice(name) for name in table)], everything)}
+{table_of(["method", *(title(name) for name in table)], everything)}
 
 LPTML against the best of ITML, LMNN, NCA and MCML on each set, in points, paired over executions:
 
-{_table(["data", "best of the four", "LPTML minus it", "standard error", "verdict"], difference)}
+{table_of(["data", "best of the four", "LPTML minus it", "standard error", "verdict"], difference)}
 
 CPU seconds of one fit:
 
-{_table(["method", *(_nice(name) for name in table)], seconds)}
+{table_of(["method", *(title(name) for name in table)], seconds)}
 """
 
 
@@ -152,12 +163,12 @@ def _violations(record: Record, images: str) -> str:
     return f"""
 ## Violated constraints and accuracy against iterations
 
-Wine, raw features, PCA to d. The search of the paper never leaves the trivial metric far behind at these
-bounds; refinement of the same search does.
+Wine, raw features, PCA to d, {count_executions(curves)} executions. The search of the paper never leaves the
+trivial metric far behind at these bounds; refinement of the same search does.
 
 ![violated constraints and accuracy against iterations]({images}/figure-violations.png)
 
-{_table(header, rows)}
+{table_of(header, rows)}
 """
 
 
@@ -167,12 +178,12 @@ def _poisoning(record: Record, images: str) -> str:
         [
             method,
             *(f"{value:.2f}" for value in pair),
-            *(_fraction(table[name].get(method)) for name in ("synthetic", "poisoned")),
+            *(fraction(table[name].get(method)) for name in ("synthetic", "poisoned")),
         ]
         for method, pair in paper.POISONING.items()
     ]
     everything = [
-        [method, *(_percent(table[name].get(method)) for name in table)] for method in _methods(table)
+        [method, *(percent(table[name].get(method)) for name in table)] for method in _methods(table)
     ]
     return f"""
 ## Data poisoning
@@ -184,11 +195,11 @@ points, with random labels, at random positions of a disc, rotated as well.
 
 ![accuracies in the poisoning scenario]({images}/figure-poisoning-accuracy.png)
 
-{_table(["method", "paper, without", "paper, with", "without", "with"], published)}
+{table_of(["method", "paper, without", "paper, with", "without", "with"], published)}
 
-Accuracy in %:
+Accuracy in %, {count_executions(table)} executions:
 
-{_table(["method", *table], everything)}
+{table_of(["method", *table], everything)}
 
 ![the poisoned set before and after]({images}/figure-poisoning-scatter.png)
 """
@@ -204,11 +215,12 @@ def _dimension(record: Record, images: str) -> str:
     return f"""
 ## Running time against the dimension
 
-CPU seconds of one core (in parentheses the paper's seconds, on its machine), Wine after PCA to d.
+CPU seconds of one core (in parentheses the paper's seconds, on its machine), Wine after PCA to d,
+{count_executions(seconds)} executions.
 
 ![running time against the dimension]({images}/figure-dimension.png)
 
-{_table(["", *(f"d = {d}" for d in dimensions)], rows)}
+{table_of(["", *(f"d = {d}" for d in dimensions)], rows)}
 """
 
 
@@ -234,7 +246,7 @@ on a machine with {summary["cores"]} cores (other load on the machine counts). T
 
 ![running time against workers]({images}/figure-parallel.png)
 
-{_table(["data", "workers", "seconds", "speed-up"], rows)}
+{table_of(["data", "workers", "seconds", "speed-up"], rows)}
 """
 
 
@@ -245,17 +257,17 @@ def _noise(record: Record, images: str) -> str:
         for name, by_method in by_data.items():
             shares = list(next(iter(by_method.values())))
             rows = [
-                [method, *(_three(by_share.get(share)) for share in shares)]
+                [method, *(three_ways(by_share.get(share)) for share in shares)]
                 for method, by_share in by_method.items()
             ]
             head = ["method", *(f"{100 * float(share):.0f}%" for share in shares)]
-            blocks.append(f"**{_nice(name)}, {kind} noise**\n\n{_table(head, rows)}")
+            blocks.append(f"**{title(name)}, {kind} noise**\n\n{table_of(head, rows)}")
     return f"""
 ## Label noise
 
-Share of wrong training labels; clean test labels. Each cell is accuracy in %, three ways: as it is / with the
-k-NN labels cleaned by our suspects / with clean k-NN labels. "adversarial" flips whole neighbourhoods of five
-points.
+Share of wrong training labels; clean test labels; {count_executions(summary["suspects"])} executions. Each
+cell is accuracy in %, three ways: as it is / with the k-NN labels cleaned by our suspects / with clean k-NN
+labels. "adversarial" flips whole neighbourhoods of five points.
 
 ![accuracy under label noise]({images}/noise.png)
 
@@ -263,7 +275,7 @@ points.
 Ours, as they are, against the best peer (Euclidean included) of the same line, in points, paired over
 executions:
 
-{_table(["data", "noise", "ours", "best peer", "difference", "standard error"], _differences(summary))}
+{table_of(["data", "noise", "ours", "best peer", "difference", "standard error"], _differences(summary))}
 
 How well wrong labels are found, area under the ROC curve, uniform noise (peers: share of the 10 nearest
 neighbours under their metric with another label):
@@ -275,7 +287,7 @@ neighbours under their metric with another label):
 def _differences(summary: dict[str, Any]) -> list[list[str]]:
     return [
         [
-            _nice(row["dataset"]),
+            title(row["dataset"]),
             f"{row['kind']} {100 * row['share']:.0f}%",
             row["ours"],
             row["best_peer"],
@@ -293,9 +305,9 @@ def _suspects(summary: dict[str, Any]) -> str:
     rows = []
     for name, by_method in found.items():
         for method, by_share in by_method.items():
-            rows.append([_nice(name), method, *(f"{entry['mean']:.3f}" for entry in by_share.values())])
+            rows.append([title(name), method, *(f"{entry['mean']:.3f}" for entry in by_share.values())])
     shares = list(next(iter(next(iter(found.values())).values())))
-    return _table(["data", "method", *(f"{100 * float(share):.0f}%" for share in shares)], rows)
+    return table_of(["data", "method", *(f"{100 * float(share):.0f}%" for share in shares)], rows)
 
 
 def _disagreements(records: dict[str, Record]) -> str:
@@ -326,9 +338,9 @@ cost beside every result. Refinement reaches {_mean(used, "refined", "violated")
             "Share of the fits of the accuracy table in which the plain search found no metric that violates",
             "fewer constraints than the better trivial one:",
             "",
-            _table(
+            table_of(
                 ["data", "share of fits"],
-                [[_nice(name), f"{100 * share:.0f}%"] for name, share in trivial.items()],
+                [[title(name), f"{100 * share:.0f}%"] for name, share in trivial.items()],
             ),
         ]
     return "\n".join(lines)
@@ -356,11 +368,11 @@ def _closing(records: dict[str, Record]) -> str:
 
 Minutes are summed over the pieces of work of all processes, as the wall clock saw them.
 
-{_table(["experiment", "rows", "minutes", "pieces not run", "kinds of failure"], rows)}
+{table_of(["experiment", "rows", "minutes", "pieces not run", "kinds of failure"], rows)}
 """
-    for title, items in (("Notes", notes), ("Failures", failures)):
+    for heading, items in (("Notes", notes), ("Failures", failures)):
         if items:
-            text += f"\n{title}:\n\n" + "\n".join(f"- {item}" for item in items) + "\n"
+            text += f"\n{heading}:\n\n" + "\n".join(f"- {item}" for item in items) + "\n"
     return text
 
 
@@ -377,34 +389,3 @@ _SECTIONS: dict[str, Callable[[Record, str], str]] = {
 def _methods(table: dict[str, Any]) -> list[str]:
     known = [*methods.TRANSFORMERS, methods.ROBUST]
     return [method for method in known if any(method in entries for entries in table.values())]
-
-
-def _table(header: list[str], rows: list[list[str]]) -> str:
-    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-    return "\n".join([*lines, *("| " + " | ".join(str(cell) for cell in row) + " |" for row in rows)])
-
-
-def _nice(name: str) -> str:
-    return name.replace("_", " ").capitalize()
-
-
-def _with_deviation(entry: dict[str, float]) -> str:
-    return f"{entry['mean']:.3f} ± {entry['deviation']:.3f}"
-
-
-def _fraction(entry: dict[str, float] | None) -> str:
-    return "" if entry is None else f"{entry['mean']:.3f}"
-
-
-def _percent(entry: dict[str, float] | None) -> str:
-    return "" if entry is None else f"{100 * entry['mean']:.1f} ± {100 * entry['deviation']:.1f}"
-
-
-def _seconds(entry: dict[str, float] | None) -> str:
-    return "" if entry is None or "cpu_seconds" not in entry else f"{entry['cpu_seconds']:.3f}"
-
-
-def _three(entry: dict[str, float] | None) -> str:
-    if entry is None:
-        return ""
-    return " / ".join(f"{100 * entry[key]:.1f}" for key in ("as_it_is", "cleaned", "clean") if key in entry)
