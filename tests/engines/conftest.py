@@ -64,7 +64,7 @@ def client() -> Iterator[Any]:
         yield client
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # a process has one session at a time, and other modules start others
 def spark() -> Iterator[Any]:
     """A session on two cores of this machine, which runs a failed task again."""
     session = start_spark("local[2,4]")
