@@ -30,6 +30,8 @@ from lptml.scaling import feature_scale, scale_metric, unscale_metric
 #: Constraints that stand for a source too large to look at as a whole, when scales and starts are chosen.
 SAMPLE = 20_000
 _ROWS = 16_384  # explicit constraints a minibatch
+_RUN = 8  # consecutive constraints drawn together
+_CACHED = 2048  # rows whose images are made at once
 _POINTS = 512  # labelled points a minibatch: 130,816 pairs
 _SERIAL = 1e9  # below this many multiplications a step, the threads of BLAS cost more than they bring
 
@@ -217,9 +219,11 @@ class _RowBatches:
     def gradient(self, G: Floats, temperature: float) -> Floats:
         rows = self._whole
         if rows is None:
-            index = self._rng.integers(self._source.n, size=self._batch)
-            index.sort()
-            rows = _Rows(self._source.take(index))
+            # Runs of neighbouring rows: memory brings them several at a time.
+            run = min(_RUN, self._batch)
+            first = self._rng.integers(self._source.n - run + 1, size=self._batch // run)
+            first.sort()
+            rows = _Rows(self._source.take((first[:, None] + np.arange(run)).ravel()))
         return rows.gradient(G, temperature)
 
 
@@ -232,22 +236,38 @@ class _Rows:
         self.sign, self.bound, self.weight = (
             np.array(part, dtype=np.float64) for part in (rows.sign, rows.bound, rows.weight)
         )
+        self._space: list[Floats] = []
         self.pull = np.empty(rows.n)
         self.push = np.empty(0 if rows.W is None else rows.n)
 
     def gradient(self, G: Floats, temperature: float) -> Floats:
-        V, W = self.rows.V, self.rows.W
-        Y = V @ G.T  # (m, k)
-        Z = None if W is None else W @ G.T
+        gradient = np.zeros_like(G)
+        for start in range(0, self.rows.n, _CACHED):  # blocks whose images stay in the cache
+            self._add(gradient, G, temperature, slice(start, start + _CACHED))
+        return gradient
+
+    def _add(self, gradient: Floats, G: Floats, temperature: float, block: slice) -> None:
+        V = self.rows.V[block]
+        W = None if self.rows.W is None else self.rows.W[block]
+        Y = self._image(0, V, G)  # (rows, k)
+        Z = None if W is None else self._image(1, W, G)
         near = np.empty(0) if Z is None else np.einsum("ij,ij->i", Z, Z)
         square = np.einsum("ij,ij->i", Y, Y)
-        smooth_rows(near, square, self.sign, self.bound, self.weight, temperature, self.pull, self.push)
-        Y *= self.pull[:, None]
-        gradient = Y.T @ V
+        pull, push = self.pull[block], self.push[block]
+        smooth_rows(
+            near, square, self.sign[block], self.bound[block], self.weight[block], temperature, pull, push
+        )
+        Y *= (2.0 * pull)[:, None]
+        gradient += Y.T @ V
         if Z is not None and W is not None:
-            Z *= self.push[:, None]
+            Z *= (2.0 * push)[:, None]
             gradient += Z.T @ W
-        return 2.0 * gradient
+
+    def _image(self, which: int, V: Floats, G: Floats) -> Floats:
+        """V G' in memory that is used again."""
+        if len(self._space) <= which:
+            self._space.append(np.empty((_CACHED, len(G))))
+        return np.matmul(V, G.T, out=self._space[which][: len(V)])
 
 
 class _PointBatches:

@@ -269,9 +269,11 @@ class ConstraintSet:
 
     def take(self, index: NDArray[Any] | slice) -> ConstraintSet:
         """The constraints with these numbers, in this order (a boolean mask or a slice will do)."""
+        V, W = (None if part is None else _rows(part, index) for part in (self.V, self.W))
+        assert V is not None
         return ConstraintSet(
-            V=self.V[index],
-            W=None if self.W is None else self.W[index],
+            V=V,
+            W=W,
             sign=self.sign[index],
             bound=self.bound[index],
             weight=self.weight[index],
@@ -385,6 +387,12 @@ def psd_factor(A: Floats) -> Floats:
     if L is None:
         raise ValueError("A must be positive semidefinite")
     return L
+
+
+def _rows(array: Floats, index: NDArray[Any] | slice) -> Floats:
+    if isinstance(index, np.ndarray) and index.dtype.kind in "iu":
+        return array.take(index, axis=0)  # twice as fast as indexing
+    return array[index]
 
 
 def best_scale_of_values(values: Floats, sign: NDArray[np.int8], bound: Floats, weight: Floats) -> Scaled:

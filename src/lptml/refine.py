@@ -40,7 +40,7 @@ from lptml.scaling import feature_scale
 #: Up to this many multiplications (n d^2) a count is exact throughout; above it only for the finalists.
 _EXACT_WORK = 2e9
 _JUDGES = 20_000_000  # entries (n d) of the sample that stands for a larger source in comparisons
-_POLISHED = 50_000  # constraints up to which the line searches pay
+_POLISHED = 20_000  # constraints up to which the line searches pay
 _FINALISTS = 2  # of a large source, counted exactly
 _ANNEALED_STARTS = 3
 _SINGLE_FEATURES = 10  # features up to which each is tried as a metric of its own
