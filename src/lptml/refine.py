@@ -36,6 +36,7 @@ from lptml.counting import best_multiple
 from lptml.engines.base import PartitionedSource
 from lptml.polish import enumerate_metrics, is_enumerable, polish
 from lptml.scaling import feature_scale
+from lptml.starts import default_starts, rank_one_starts
 
 #: Up to this many multiplications (n d^2) a count is exact throughout; above it only for the finalists.
 _EXACT_WORK = 2e9
@@ -43,7 +44,6 @@ _JUDGES = 20_000_000  # entries (n d) of the sample that stands for a larger sou
 _POLISHED = 20_000  # constraints up to which the line searches pay
 _FINALISTS = 2  # of a large source, counted exactly
 _ANNEALED_STARTS = 3
-_SINGLE_FEATURES = 10  # features up to which each is tried as a metric of its own
 
 
 class Stop(Enum):
@@ -92,60 +92,6 @@ class Refined:
     history: tuple[Improvement, ...]
     candidates: tuple[Floats, ...]
     stop: Stop
-
-
-def default_starts(sample: ConstraintSet) -> list[Floats]:
-    """Good metrics that need no search: standardised, whitened within similar pairs, identity, whitened.
-
-    Parameters
-    ----------
-    sample : ConstraintSet
-        The constraints or a random sample of them.
-
-    Returns
-    -------
-    list of arrays of shape (d, d), those expected to be best first.
-
-    Examples
-    --------
-    >>> from lptml.constraints import ConstraintSet
-    >>> from lptml.refine import default_starts
-    >>> pairs = ConstraintSet.from_differences([[3.0, 0.0], [0.0, 1.0]], [+1, -1], bounds=(1.0, 1.0))
-    >>> default_starts(pairs)[0].diagonal().round(3)
-    array([0.222, 2.   ])
-    """
-    scale = feature_scale(sample)
-    near = sample.V[sample.sign > 0] if sample.W is None else sample.W
-    standardised = np.diag(1.0 / scale**2)
-    return [standardised, _whitening(near, scale), np.eye(sample.d), _whitening(sample.V, scale)]
-
-
-def rank_one_starts(sample: ConstraintSet) -> list[Floats]:
-    """Metrics of rank one that need no search: the linear discriminant and, if they are few, each feature.
-
-    They are good where the bounds are far apart: then the best metric often looks along one direction only.
-    """
-    scale = feature_scale(sample)
-    near = sample.V[sample.sign > 0] if sample.W is None else sample.W
-    far = sample.V[sample.sign < 0]
-    # The direction of largest spread of dissimilar pairs once similar ones are whitened.
-    L = np.linalg.cholesky(_second_moment(near, scale))
-    spread = np.linalg.solve(L, np.linalg.solve(L, _second_moment(far, scale)).T)
-    g = np.linalg.solve(L.T, np.linalg.eigh((spread + spread.T) / 2)[1][:, -1]) / scale
-    features = np.eye(sample.d) if sample.d <= _SINGLE_FEATURES else np.empty((0, sample.d))
-    return [np.outer(h, h) for h in (g, *features)]
-
-
-def _second_moment(V: Floats, scale: Floats) -> Floats:
-    """The mean of vv' in scaled features, kept away from singularity."""
-    U = V / scale
-    return U.T @ U / max(1, len(U)) + 1e-6 * np.eye(len(scale))
-
-
-def _whitening(V: Floats, scale: Floats) -> Floats:
-    """The inverse second moment of difference vectors."""
-    A = np.linalg.inv(_second_moment(V, scale)) / scale[:, None] / scale
-    return (A + A.T) / 2
 
 
 def refine(
