@@ -1,6 +1,7 @@
 """The LPTML estimators: what their options do, and what their attributes say."""
 
 import pickle
+import signal
 
 import numpy as np
 import pytest
@@ -213,6 +214,18 @@ def test_callback_sees_metrics_and_can_stop(pairs, y):
     cost, A = seen[-1][:2]
     assert A.shape == (3, 3)
     assert violated(A, pairs, y, fitted.bounds_).sum() == pytest.approx(cost, abs=1)
+
+
+def test_ctrl_c_keeps_the_best_so_far(pairs, y):
+    def interrupt(cost, A):
+        signal.raise_signal(signal.SIGINT)
+
+    with pytest.warns(UserWarning, match="interrupted"):
+        fitted = LPTML(max_trials=10**6, random_state=0, callback=interrupt).fit(pairs, y)
+    assert "interrupted" in fitted.status_
+    assert 0 < fitted.n_trials_ < 10**6
+    assert fitted.violation_rate_ <= fitted.trivial_rate_
+    assert fitted.predict(pairs).shape == (120,)
 
 
 def test_checkpoint(pairs, y, tmp_path):

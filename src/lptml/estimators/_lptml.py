@@ -166,11 +166,12 @@ class LPTMLBase(SuspicionMixin, CallbackSupport, BaseEstimator):
         """Set the rates for the constraints as they were given: weighted, and each counted as one."""
         A = self.components_.T @ self.components_
         total = given.total_weight
-        self.violation_rate_ = float(given.cost(A)) / total
+        cost = float(given.cost(A))
+        self.violation_rate_ = cost / total
         self.trivial_rate_ = min(given.trivial_costs()) / total
         self.lower_bound_ /= total
         self.history_ = tuple((seconds, cost / total, trials) for seconds, cost, trials in learned.history)
-        self.n_violations_ = round(counted.cost(A))
+        self.n_violations_ = round(cost if counted is given else counted.cost(A))
 
 
 def in_unit_scale(source: ConstraintSet | LabelledPairs) -> tuple[ConstraintSet | LabelledPairs, float]:

@@ -71,7 +71,7 @@ class LPTML(PairsMixin, LPTMLBase):
     verbose : int, default=0
         Above 0, progress is shown.
     callback : callable, optional
-        Called with the progress of the fit; a true result stops it. See :func:`lptml.learn.learn`.
+        Called as ``callback(cost, A)`` with the best metric so far; a true result stops the fit.
     checkpoint : path, optional
         File that keeps the state of the search; a fit started again with it goes on from there.
     preprocessor : None, array-like or callable, default=None
@@ -215,7 +215,7 @@ class LPTML(PairsMixin, LPTMLBase):
         source = ConstraintSet.from_differences(V[first], labels[first], bounds=self.bounds_, weight=total)
         learned = self._learn(source, initial_metric, {"X": points, "y": labels})
         given = ConstraintSet.from_differences(V, labels, bounds=self.bounds_, weight=weight)
-        self._report(learned, given, each_as_one(given))
+        self._report(learned, given, given if weight is None else each_as_one(given))
         self.support_ = first[learned.support]
         self._calibrate(points, labels, calibration_params, weight)
         self._remember(V[first], labels[first], total, group)

@@ -88,7 +88,7 @@ class LPTML_Supervised(SupervisedMixin, LPTMLBase):
     verbose : int, default=0
         Above 0, progress is shown.
     callback : callable, optional
-        Called with the progress of the fit; a true result stops it. See :func:`lptml.learn.learn`.
+        Called as ``callback(cost, A)`` with the best metric so far; a true result stops the fit.
     checkpoint : path, optional
         File that keeps the state of the search; a fit started again with it goes on from there.
     preprocessor : None, array-like or callable, default=None
@@ -251,7 +251,8 @@ class LPTML_Supervised(SupervisedMixin, LPTMLBase):
         if isinstance(chosen.source, LabelledPairs):
             given = replace(given, bounds=self.bounds_)
             ones = replace(given, similar_weight=1.0, dissimilar_weight=1.0, point_weight=None)
-            self._report(learned, given, ones)
+            plain = weight is None and self.class_weight is None
+            self._report(learned, given, given if plain else ones)
         else:
             self._report(learned, chosen.source, each_as_one(chosen.source))
         self.support_ = rows[chosen.points(learned.support)]

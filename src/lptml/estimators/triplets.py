@@ -61,7 +61,7 @@ class LPTML_Triplets(TripletsMixin, LPTMLBase):
     verbose : int, default=0
         Above 0, progress is shown.
     callback : callable, optional
-        Called with the progress of the fit; a true result stops it. See :func:`lptml.learn.learn`.
+        Called as ``callback(cost, A)`` with the best metric so far; a true result stops the fit.
     checkpoint : path, optional
         File that keeps the state of the search; a fit started again with it goes on from there.
     preprocessor : None, array-like or callable, default=None
@@ -185,7 +185,7 @@ class LPTML_Triplets(TripletsMixin, LPTMLBase):
         source = comparisons(near[first], far[first], total)
         learned = self._learn(source, initial_metric, {"X": points, "y": None})
         given = comparisons(near, far, weight)
-        self._report(learned, given, each_as_one(given))
+        self._report(learned, given, given if weight is None else each_as_one(given))
         self.support_ = first[learned.support]
         self._remember(near, far)
         return self
