@@ -199,7 +199,7 @@ def main() -> None:
     )
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--torch-part", type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options, _ = parser.parse_known_args()  # `python -m benchmarks` passes the names of benchmarks
     warnings.simplefilter("ignore")
     if options.torch_part:
         print(json.dumps(torch_part(options.torch_part)))
