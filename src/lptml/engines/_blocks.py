@@ -14,6 +14,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -129,6 +130,11 @@ class Table:
                     self._transformed.popitem(last=False)
             return Z
 
+    @cached_property
+    def places(self) -> NDArray[np.int64]:
+        """A number for every point, the same for points that coincide: (N,)."""
+        return np.unique(self.X, axis=0, return_inverse=True)[1].reshape(-1)
+
     @property
     def _cached_bytes(self) -> int:
         return sum(Z.nbytes for Z in self._transformed.values())
@@ -155,7 +161,8 @@ class PairBlock:
         return out
 
     def differs(self) -> NDArray[np.bool_]:
-        return self.values(np.eye(self.table.d)) > 0.0
+        places = self.table.places
+        return places[self.left] != places[self.right]
 
     def take(self, rows: Ints) -> ConstraintSet:
         X = self.table.X
