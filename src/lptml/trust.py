@@ -16,9 +16,11 @@ One round is
 2. calibration: each testimony becomes class probabilities p_i(c), sharpened or flattened by one temperature
    chosen together with the share rho of wrong labels by maximum likelihood of the given labels,
 
-       prod_i  sum_c p_i(c) T(c, y_i),     T(c, y) = 1 - rho if c = y else rho / (K - 1);
+       prod_i  sum_c p_i(c) T(c, y_i),     T(c, y) = 1 - rho if c = y else rho / (K - 1),
 
-   the geometric mean of the testimonies is calibrated in the same way;
+   less a tenth of the mean entropy of p: few points cannot tell overlapping classes from wrong labels in
+   classes that are apart, and the latter is the rule (Grandvalet and Bengio 2004). The geometric mean of
+   the testimonies is calibrated in the same way;
 3. trust: Bayes' rule, t_i = p_i(y_i) (1 - rho) / (p_i(y_i) (1 - rho) + (1 - p_i(y_i)) rho / (K - 1)).
 
 The first round trusts everyone; later ones alternate between a few neighbouring verdicts, so the mean of the
@@ -49,6 +51,7 @@ TAILS = (4.0, 50.0)
 _LANDMARKS = 600  # radial basis functions at most
 _CELLS = 40_000_000  # entries of the matrix of basis functions at most (320 MB)
 _RIDGE = 0.5
+_ENTROPY = 0.1  # weight of the entropy; without it 30% wrong labels are taken for 20%, see docs/suspects.md
 _SHRINKAGE = 0.1  # of the scatter within classes towards its diagonal
 FLOOR = 1e-3  # a single testimony never calls a class less likely than this
 _FEWEST = 1e-3  # smallest share of wrong labels considered
@@ -356,7 +359,7 @@ def _surroundings(basis: Floats, codes: Ints, K: int, weight: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Calibrated:
-    """Class probabilities (N, K), the share of wrong labels, and the mean log-likelihood of the labels."""
+    """Class probabilities (N, K), the share of wrong labels, and the penalised mean log-likelihood."""
 
     probability: Floats
     noise_rate: float
@@ -364,7 +367,7 @@ class Calibrated:
 
 
 def calibrate(evidence: Floats, codes: Ints) -> Calibrated:
-    """Probabilities from log-evidence: the temperature and share of wrong labels of largest likelihood."""
+    """Probabilities from log-evidence: temperature and share of wrong labels by penalised likelihood."""
     N, K = evidence.shape
     evidence = evidence - evidence.max(axis=1, keepdims=True)
     some = slice(None, None, max(1, N // _CALIBRATION_POINTS))
@@ -373,8 +376,10 @@ def calibrate(evidence: Floats, codes: Ints) -> Calibrated:
     rates = np.r_[_FEWEST, np.linspace(0.01, 0.9 * (K - 1) / K, 24)]  # (25,)
     best = (-np.inf, 1.0, _FEWEST)
     for sharpness in np.geomspace(0.05, 20.0, 25):
-        p = _softmax(sharpness * E)[own, y][:, None]
+        P = _softmax(sharpness * E)
+        p = P[own, y][:, None]
         likelihood = np.log(p * (1.0 - rates) + (1.0 - p) * rates / (K - 1) + 1e-300).mean(axis=0)
+        likelihood += _ENTROPY * (P * np.log(P + 1e-300)).sum(axis=1).mean()
         k = int(likelihood.argmax())
         if likelihood[k] > best[0]:
             best = (float(likelihood[k]), float(sharpness), float(rates[k]))

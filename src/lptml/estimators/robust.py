@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -43,6 +44,15 @@ def _choose(suspicion: FloatArray, codes: NDArray[np.int64], n_suspects: int | s
     chosen = np.zeros(len(codes), dtype=bool)
     chosen[ranked] = True
     return chosen
+
+
+def _corrected(codes: NDArray[np.int64], trust: Trust) -> tuple[NDArray[np.int64], Trust]:
+    """The most likely labels and how far they are trusted; as given if a class would vanish."""
+    likely = trust.posterior.argmax(axis=1).astype(np.int64)
+    if len(np.unique(likely)) < len(np.unique(codes)):
+        return codes, trust
+    doubt = np.where(likely == codes, trust.suspicion, 1.0 - trust.posterior.max(axis=1))
+    return likely, replace(trust, suspicion=doubt)
 
 
 def _has(name: str) -> Any:
@@ -245,10 +255,10 @@ def _rows(original: Any, array: NDArray[Any], rows: NDArray[np.intp]) -> Any:
 class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
     """Nearest neighbours that survive wrong labels: metric, cleaning and voting together.
 
-    The labels are judged (:mod:`lptml.trust`), a metric is chosen by validation (:mod:`lptml.selection`), and
-    each neighbour votes for the classes with what is believed about it: a trusted point for its label, a
-    suspect for the class that all other points see in it, a doubtful one for both in proportion. With labels
-    that are all right this is k-NN under a good metric.
+    The labels are judged (:mod:`lptml.trust`), a metric is chosen by validation (:mod:`lptml.selection`) on
+    the corrected labels, and each neighbour votes for the classes with what is believed about it: a trusted
+    point for its label, a suspect for the class that all other points see in it, a doubtful one for both in
+    proportion. With labels that are all right this is k-NN under a good metric.
 
     Parameters
     ----------
@@ -390,7 +400,8 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
             self.components_ = standardised(points)
             self.metric_name_ = "standardised"
         else:
-            selected = select(points, codes, trust=trust, random_state=number)
+            likely, trust = _corrected(codes, trust)
+            selected = select(points, likely, trust=trust, random_state=number)
             self.components_ = selected.components
             self.metric_name_ = selected.name
 
