@@ -119,3 +119,15 @@ def test_bad_options_are_named(options):
     pairs, _ = next(instances(2, [1]))
     with pytest.raises(ValueError, match="time_limit"):
         certify(pairs, **options)
+
+
+def test_large_sources_are_bounded_by_a_sample_of_them(monkeypatch):
+    monkeypatch.setattr("lptml.lower_bounds._LISTED", 60)
+    rng = np.random.default_rng(0)
+    V = rng.normal(size=(400, 2))
+    y = np.where(np.abs(V[:, 0]) < 0.7, 1, -1)
+    y[::5] *= -1
+    pairs = ConstraintSet.from_differences(V, y, bounds=(1.0, 1.0))
+    certified = certify(pairs, time_limit=1.0)
+    assert 1 <= certified.lower_bound <= certified.cost == pairs.cost(certified.A)
+    assert certified.verify(pairs) == pytest.approx(certified.packing_bound)

@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from lptml.anneal import truncate
-from lptml.canonical import canonical
+from lptml.canonical import Canonical, canonical
 from lptml.constraints import ConstraintSet, Floats, Ints, Source
 from lptml.engines import Engine, make_engine
 from lptml.engines.base import PartitionedSource
-from lptml.refine import Stop
+from lptml.refine import RefinementInterruptedWarning, Stop
 from lptml.refine import refine as refine_metrics
 from lptml.scaling import feature_scale
 from lptml.search import Progress, SearchResult, SearchStatus, search
@@ -30,7 +31,7 @@ _CANONICAL_ENTRIES = 20_000_000  # n d
 _CANONICAL_FEATURES = 16
 _SEARCH_SHARE = 0.5  # of a time limit, if refinement follows
 
-_TRIALS = 100  # of a search by default: about a second at 13 features
+_TRIALS = 100  # of a search by default
 _AT_ONCE = (SearchStatus.INTERRUPTED, SearchStatus.STOPPED)  # the user wants to have it now
 _STATUS = {
     Stop.FINISHED: SearchStatus.COMPLETED,
@@ -126,7 +127,7 @@ def learn(
     source : Source
         Constraints with their bounds and weights.
     max_trials : int or "auto"
-        Trials of the search (the paper's t); 0 leaves all to the refinement. "auto": 100 up to 13 features,
+        Trials of the search (the paper's t); 0 leaves all to the refinement. "auto": 100 up to 10 features,
         then ever fewer, because the time of a trial grows with the fifth power of their number while
         refinement gains more by then; 100 in any case without refinement.
     epsilon, objective, approximate_counting, engine, n_jobs, verbose, checkpoint
@@ -229,8 +230,8 @@ def learn(
 
 
 def _trials(d: int) -> int:
-    """Trials that take about as long as 100 do at 13 features."""
-    return min(_TRIALS, int(_TRIALS * (13 / d) ** 5))
+    """Trials that take about as long as 100 do at 11 features: not half a second."""
+    return min(_TRIALS, int(_TRIALS * (11 / d) ** 5))
 
 
 class _Watch:
@@ -301,6 +302,15 @@ def _some(source: Source | PartitionedSource) -> ConstraintSet:
     return source.take_batch([index])[0] if isinstance(source, PartitionedSource) else source.take(index)
 
 
+def _canonical(source: Source, A: Floats, seed: int) -> Canonical | None:
+    try:
+        return canonical(source, A, seed)
+    except KeyboardInterrupt:  # what was learned so far is not lost with it
+        message = "interrupted while the support constraints were solved for; they are left out"
+        warnings.warn(message, RefinementInterruptedWarning, stacklevel=4)
+        return None
+
+
 def _conclude(
     source: Source | PartitionedSource,
     A: Floats,
@@ -319,7 +329,7 @@ def _conclude(
     if not isinstance(source, PartitionedSource):
         small = source.n * source.d <= _CANONICAL_ENTRIES and source.d <= _CANONICAL_FEATURES
         if small and status not in _AT_ONCE and watch.left(1.0) != 0.0:
-            solved = canonical(source, A, seed)
+            solved = _canonical(source, A, seed)
             if solved is not None and solved.cost < cost and penalty is None and n_components is None:
                 A, cost = solved.A, solved.cost  # minimising the trace met a constraint more
         if lower_bound_seconds > 0:

@@ -21,7 +21,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -29,10 +29,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
+from lptml._remote import nearby
 from lptml.certify import verify_certificate
-from lptml.constraints import ConstraintSet, Floats, Ints, Source
+from lptml.constraints import Floats, Ints, Source
+from lptml.engines.base import PartitionedSource
 from lptml.sdp import Solution, Status, solve_basis
 
+_LISTED = 20_000  # constraints that are searched for contradictions
 _DIRECT = 120  # constraints that one semidefinite program takes; more go through Algorithm 1
 _SHRINK = 30  # metrics of up to this many dimensions have their subsystems made irreducible
 _COVER = 20_000  # nonzeros of a cover problem up to which HiGHS is asked for whole numbers
@@ -100,7 +103,7 @@ class Certified:
 
 
 def certify(
-    source: Source,
+    source: Source | PartitionedSource,
     A: Floats | None = None,
     *,
     time_limit: float = 10.0,
@@ -112,7 +115,8 @@ def certify(
     Parameters
     ----------
     source : Source
-        Constraints. Up to some thousands are practical: contradictions are looked for among all of them.
+        Constraints. Contradictions are looked for among 20,000 of them at most, drawn at random: what these
+        prove holds for all, but it is the less the more there are.
     A : array of shape (d, d), optional
         The metric to compare with; by default the best multiple of the identity.
     time_limit : float
@@ -145,10 +149,11 @@ def certify(
         raise ValueError("there are no constraints to certify")
     if not time_limit >= 0:
         raise ValueError(f"time_limit must not be negative, got {time_limit}")
-    constraints = source if isinstance(source, ConstraintSet) else source.take(np.arange(source.n))
+    near = nearby(source)
     if A is None:
-        A = source.best_identity().scale * np.eye(source.d)
-    run = _Run(constraints, np.asarray(A, dtype=np.float64), time_limit, np.random.default_rng(random_state))
+        A = near.best_identity().scale * np.eye(near.d)
+    run = _Run(near, np.asarray(A, dtype=np.float64), time_limit, np.random.default_rng(random_state))
+    constraints = run.constraints
     try:
         run.collect(np.zeros(constraints.n, dtype=bool), disjoint=True)
         run.bound()
@@ -166,15 +171,19 @@ def certify(
 class _Run:
     """Subsystems so far, and what they prove."""
 
-    def __init__(
-        self, constraints: ConstraintSet, A: Floats, time_limit: float, rng: np.random.Generator
-    ) -> None:
+    def __init__(self, source: Source, A: Floats, time_limit: float, rng: np.random.Generator) -> None:
+        self.source = source
+        # What some of the constraints prove holds for all of them.
+        self.number = np.arange(source.n)
+        if source.n > _LISTED:
+            self.number = np.unique(rng.integers(source.n, size=_LISTED))
+        constraints = source.take(self.number)
         self.constraints = constraints
         self.rng = rng
         self.began = time.monotonic()
         self.deadline = self.began + time_limit
         self.A = A
-        self.cost = float(constraints.cost(A))
+        self.cost = float(source.cost(A))
         self.subsystems: list[Subsystem] = []
         self.lower_bound = 0.0
         self.packing = np.zeros(0)
@@ -261,7 +270,7 @@ class _Run:
     def _offer(self, A: Floats | None) -> None:
         if A is not None:
             A = self.constraints.best_scale(A).scale * A
-            cost = float(self.constraints.cost(A))
+            cost = float(self.source.cost(A))
             if cost < self.cost:
                 self.A, self.cost = A, cost
 
@@ -308,7 +317,7 @@ class _Run:
             packing_bound=float(packing.sum()),
             A=self.A,
             cost=self.cost,
-            subsystems=tuple(self.subsystems),
+            subsystems=tuple(replace(s, constraints=self.number[s.constraints]) for s in self.subsystems),
             packing=packing,
             proof=Proof.OPTIMAL if self.optimal else Proof.BOUNDED,
             seconds=time.monotonic() - self.began,

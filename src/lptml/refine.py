@@ -23,15 +23,15 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any
 
 import numpy as np
 
 from lptml._compile import announce
 from lptml._refine_kernel import smooth_gram, smooth_rows, sweep
+from lptml._remote import Remote, nearby
 from lptml.anneal import Schedule, anneal, cool, representative, truncate
 from lptml.canonical import in_memory
-from lptml.constraints import ConstraintSet, Floats, Ints, Scaled, Source
+from lptml.constraints import Floats, Source
 from lptml.counting import best_multiple
 from lptml.engines.base import PartitionedSource
 from lptml.polish import enumerate_metrics, is_enumerable, polish
@@ -154,7 +154,7 @@ def refine(
             raise ValueError(f"starts must have shape ({source.d}, {source.d}), got {A.shape}")
     if source.n < 1:
         raise ValueError("there are no constraints to refine on")
-    near = _Remote(source) if isinstance(source, PartitionedSource) else source
+    near = nearby(source)
     announce(smooth_rows, smooth_gram, sweep)
     run = _Run(near, rank, penalty, np.random.default_rng(random_state), time_limit, callback)
     stop = Stop.FINISHED
@@ -182,29 +182,6 @@ class _Ended(Exception):
     def __init__(self, stop: Stop) -> None:
         super().__init__(stop.value)
         self.stop = stop
-
-
-class _Remote:
-    """A partitioned source as if in memory: few rows are taken, and counts are made where it lies."""
-
-    def __init__(self, source: PartitionedSource) -> None:
-        self._source = source
-        self.n, self.d = source.n, source.d
-        self.total_weight = source.total_weight
-        self.trivial_costs = source.trivial_costs
-
-    def take(self, index: Ints) -> ConstraintSet:
-        return self._source.take_batch([index])[0]
-
-    def cost(self, A: Floats) -> Any:
-        costs = self._source.cost(A[None] if A.ndim == 2 else A)
-        return float(costs[0]) if A.ndim == 2 else costs
-
-    def best_scale(self, A: Floats) -> Scaled:
-        return Scaled(1.0, self.cost(A))  # never asked: scales are chosen on the sample that judges
-
-    def best_identity(self) -> Scaled:
-        return self.best_scale(np.eye(self.d))
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,7 +217,7 @@ class _Run:
         self.deadline = None if time_limit is None else self.began + time_limit
         self.sample = representative(source, rng)
         self.scale = feature_scale(self.sample)
-        exact = source.n * float(source.d) ** 2 <= _EXACT_WORK and not isinstance(source, _Remote)
+        exact = source.n * float(source.d) ** 2 <= _EXACT_WORK and not isinstance(source, Remote)
         # Judging by a sample keeps a large source to the few exact counts of the finalists.
         self.judge: Source = (
             source if exact else representative(source, rng, max(20_000, _JUDGES // source.d))

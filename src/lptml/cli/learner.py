@@ -15,7 +15,7 @@ COMMON: list[tuple[str, dict[str, Any], str]] = [
     (
         "--max-trials",
         {"type": click.IntRange(min=0)},
-        "Trials of the search, the paper's t. [default: 100, fewer above 13 features]",
+        "Trials of the search, the paper's t. [default: 100, fewer above 10 features]",
     ),
     (
         "--epsilon",

@@ -37,7 +37,7 @@ class LPTML(PairsMixin, LPTMLBase):
     ----------
     max_trials : int or "auto", default="auto"
         Random samples that the search solves exactly (the paper's t); 0 leaves everything to refinement.
-        "auto" is 100 up to 13 features and fewer beyond, where a trial is slow and refinement finds more.
+        "auto" is 100 up to 10 features and fewer beyond, where a trial is slow and refinement finds more.
     epsilon : float, default=0.5
         Resolution of the search's grid of sampling rates, p = (1 + epsilon)^-i.
     objective : {"trace", "random", "prior"}, default="trace"
