@@ -27,7 +27,7 @@ _INDEPENDENT = 1e-6  # smallest singular value of unit rows that counts as full 
 
 def minimal_basis(solve: Solve, problem: Problem, basis: Ints, solution: Solution) -> Ints:
     """Leave out constraints while w stays the same; ``problem`` holds just those of ``basis``."""
-    dual = solution.dual[solution.support]
+    dual = np.maximum(solution.dual[solution.support], 0.0)
     if len(basis) == 0 or unique_multipliers(problem, solution.A, dual, solution.regularizer_dual):
         return basis
     w = solution.objective

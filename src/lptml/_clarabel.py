@@ -28,7 +28,8 @@ def solve_clarabel(problem: Problem, tol: float) -> Solution:
     X = _metric(plain, problem)
     A = X / scaled.scale[:, None] / scaled.scale
     dual = multipliers * scaled.size / scaled.units
-    solution = conclude(problem, A, dual, plain.iterations, "clarabel", 0.0)
+    tight = multipliers > np.array(plain.s[: len(scaled.rhs)])
+    solution = conclude(problem, A, dual, tight, plain.iterations, "clarabel", 0.0)
     if solution.status is Status.OPTIMAL:
         return solution
     elastic = _run(scaled, 1e-6, tol, elastic=True)

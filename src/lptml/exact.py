@@ -6,14 +6,13 @@ one more with a regulariser), solved by three basic operations: an initial basis
 and the basis of a basis and one more constraint (B2). The strategies differ in which violated constraint
 enters:
 
-- ``"plain"``   the first one in a random order; then the scan begins again. It is Welzl's recursion
-                Exact-LPTML(F; B) with the recursion unrolled, as w rises with every basis.
-- ``"mtf"``     the same, and the constraint that entered moves to the front of the order (Welzl 1991).
-- ``"pivot"``   the most violated one (Gaertner 1999).
-- ``"multi"``   the ``batch`` most violated ones at once. Large sets are solved on a random sample first,
-  and that
-                on a sample of its own, after Clarkson (1995): a sample of n/8 leaves about 8 D constraints
-                violated, so that two or three passes over n remain.
+- ``"plain"``: the first one in a random order; then the scan begins again. It is Welzl's recursion
+  Exact-LPTML(F; B) with the recursion unrolled, as w rises with every basis.
+- ``"mtf"``: the same, and the constraint that entered moves to the front of the order (Welzl 1991).
+- ``"pivot"``: the most violated one (Gaertner 1999).
+- ``"multi"``: the ``batch`` most violated ones at once. Large sets are solved on a random sample first, and
+  that on a sample of its own, after Clarkson (1995): a sample of n / 16 leaves about 16 D constraints
+  violated, so that a few passes over n remain.
 
 All give the same w. A basis is what remains when constraints with zero multipliers are left out.
 """
@@ -43,7 +42,9 @@ __all__ = [
     "violation_test",
 ]
 
-_SAMPLING_RATIO = 8  # each sample is an eighth of its parent: passes over n stay few, and so do its violators
+_SAMPLING_RATIO = 16  # a sample of n / 16 leaves about 16 D constraints violated, and passes over n stay few
+_KEEP = 1.0  # slack constraints stay while there are fewer than this many times D and a batch
+_FIRST = 120  # one solve of this many constraints costs less than several of a few dozen
 _SCAN = 1024  # constraints tested at once where the order matters
 
 
@@ -293,35 +294,56 @@ def _pivot(instance: Instance, rng: np.random.Generator, batch: int) -> tuple[In
 
 
 def _multi(instance: Instance, rng: np.random.Generator, batch: int) -> tuple[Ints, Solution]:
-    """The ``batch`` most violated constraints enter together, on ever larger samples of F."""
+    """The ``batch`` most violated constraints enter together, on ever larger samples of F.
+
+    All that was ever violated stays in a pool, which is small and is satisfied before a level is passed over
+    again: so each level is passed over only a few times.
+    """
     F = instance.constraints
+    first = max(2 * batch + F.d, min(F.D + batch, _FIRST))
+    if F.n <= first:
+        return basis_computation(instance, np.empty(0, dtype=np.int64), np.arange(F.n))
     levels: list[Ints | None] = [None]  # all of F
     size = F.n
-    first = 2 * batch + F.d
     while size > max(_SAMPLING_RATIO * first, 500):
         size //= _SAMPLING_RATIO
         parent = levels[-1]
         drawn = rng.integers(F.n if parent is None else len(parent), size=size)
         levels.append(drawn if parent is None else parent[drawn])
     smallest = levels[-1]
-    if smallest is None:
-        start = np.arange(F.n) if F.n <= first else rng.permutation(F.n)[:first]
-    else:
-        start = np.unique(smallest[:first])
+    start = rng.permutation(F.n)[:first] if smallest is None else np.unique(smallest[:first])
     basis, solution = basis_computation(instance, start[:0], start)
-    if F.n <= first:
-        return basis, solution
+    pool = start
     for level in reversed(levels):
         while solution.status is Status.OPTIMAL:
             violation = violation_test(instance, solution.A, level)
             violated = np.flatnonzero(violation > TOLERANCE)
             if len(violated) == 0:
                 break
-            if len(violated) > batch:
-                worst = np.argpartition(violation[violated], len(violated) - batch)
-                violated = violated[worst[-batch:]]
-            entering = np.unique(violated if level is None else level[violated])
-            basis, solution = basis_computation(instance, basis, entering)
+            pool = np.union1d(pool, violated if level is None else level[violated])
+            basis, solution = _satisfy(instance, basis, solution, pool, max(batch, F.D // 4))
+    return basis, solution
+
+
+def _satisfy(
+    instance: Instance, basis: Ints, solution: Solution, pool: Ints, batch: int
+) -> tuple[Ints, Solution]:
+    """Let the worst constraints of a pool enter until none of it is violated, or no metric is left.
+
+    Constraints that went slack are dropped when there are too many, not at once: they tend to come back.
+    """
+    working = basis
+    while solution.status is Status.OPTIMAL:
+        violation = violation_test(instance, solution.A, pool)
+        entering = np.flatnonzero(violation > TOLERANCE)
+        if len(entering) == 0:
+            break
+        if len(entering) > batch:
+            entering = entering[np.argpartition(violation[entering], len(entering) - batch)[-batch:]]
+        if len(working) + len(entering) > _KEEP * (instance.constraints.D + batch):
+            working = basis
+        working = np.concatenate([working, pool[entering]])
+        basis, solution = basis_computation(instance, working[:0], working)
     return basis, solution
 
 

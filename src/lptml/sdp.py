@@ -22,6 +22,7 @@ import importlib.util
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lptml import _sdp_kernel as kernel
 from lptml._compile import announce
@@ -116,7 +117,7 @@ class Solution:
     A : array of shape (d, d)
         The minimiser. Of an infeasible instance, the metric whose largest relative violation is smallest.
     dual : array of shape (m,)
-        Multipliers of the constraints; zero for slack ones.
+        Multipliers of the constraints; zero, or of the order of the tolerance, for slack ones.
     regularizer_dual : float
         The multiplier of <R, A> <= rho.
     objective : float
@@ -124,7 +125,7 @@ class Solution:
     residuals : Residuals
         Recomputed independently for (A, dual); large for an infeasible instance.
     support : array of int
-        The constraints with a positive multiplier. They alone have the same optimum, or are infeasible.
+        The tight constraints, whose multipliers count. They alone have the same optimum, or are infeasible.
     elastic : float
         The largest relative violation that remains: about 0 when feasible.
     certificate : Certificate or None
@@ -315,9 +316,10 @@ def _solve_kernel(problem: Problem, attempt: Attempt, tol: float) -> Solution:
     )
     units = np.append(p.bound, unit) if len(p.R) else p.bound
     # Strict complementarity: of a multiplier and its slack, one is of the order of the tolerance.
-    for weights in (y * (y > z), y):
+    tight = y > z
+    for weights in (y * tight, y):
         if t < ACCEPT:
-            solution = conclude(p, A, weights * size / units, iterations, "numba", t)
+            solution = conclude(p, A, weights * size / units, tight, iterations, "numba", t)
             if solution.status is Status.OPTIMAL:
                 return solution
         if t > 0.01 * ACCEPT:
@@ -325,13 +327,19 @@ def _solve_kernel(problem: Problem, attempt: Attempt, tol: float) -> Solution:
                 found = certificate(p, multipliers / units)
                 if found is not None:
                     return infeasible(p, A, found, iterations, "numba", t)
-    return conclude(p, A, y * size / units, iterations, "numba", t)
+    return conclude(p, A, y * size / units, tight, iterations, "numba", t)
 
 
 def conclude(
-    problem: Problem, A: Floats, dual: Floats, iterations: int, solver: str, elastic: float
+    problem: Problem,
+    A: Floats,
+    dual: Floats,
+    tight: NDArray[np.bool_],
+    iterations: int,
+    solver: str,
+    elastic: float,
 ) -> Solution:
-    """OPTIMAL if the independent check of (A, dual) agrees, else FAILED."""
+    """OPTIMAL if the independent check of (A, dual) agrees, else FAILED; ``tight`` says which rows carry A."""
     residuals = check_optimum(problem, A, dual)
     good = residuals.largest <= ACCEPT and _feasible(residuals)
     m = problem.m
@@ -342,7 +350,7 @@ def conclude(
         regularizer_dual=float(dual[m]) if len(dual) > m else 0.0,
         objective=problem.value(A),
         residuals=residuals,
-        support=(dual[:m] > 0).nonzero()[0],
+        support=tight[:m].nonzero()[0],
         elastic=float(elastic),
         certificate=None,
         iterations=int(iterations),
@@ -389,4 +397,5 @@ def _closed_form(problem: Problem, n: int) -> Solution:
     """Nothing asks for distance: A = 0, or the prior itself."""
     d = len(problem.C0)
     A = np.zeros((d, d)) if problem.c == 0 else problem.c * np.linalg.inv(problem.C0)
-    return conclude(problem, (A + A.T) / 2, np.zeros(n), 0, "closed form", 0.0)
+    nothing = np.zeros(n)
+    return conclude(problem, (A + A.T) / 2, nothing, nothing > 0, 0, "closed form", 0.0)
