@@ -28,7 +28,7 @@ from lptml.scaling import feature_scale, scale_metric, unscale_metric
 
 #: Flips that ``enumerate_metrics`` may sort: about 0.1 s.
 ENUMERABLE = 6_000_000
-_SORTED = 10_000_000  # flips that ``polish`` may sort: about a second
+_SORTED = 2_000_000  # flips that ``polish`` may sort: some tenths of a second
 
 
 class _Lines:
