@@ -24,7 +24,7 @@ def tasks(options: Options) -> tuple[list[dict[str, Any]], list[str]]:
     """One task a data set, execution and group of methods.
 
     Executions are outermost, so that a part of the run covers every set. The plain search, which takes longer
-    than all others together, follows at a fifth of their pace: a run that is cut short has few executions of it.
+    than all others together, follows at a fifth of their pace, so that a run cut short has few of it.
     """
     names, missing = available(REAL, options)
     order = sorted(
