@@ -28,6 +28,9 @@ from lptml.scaling import scale_metric
 from lptml.sdp import Status
 
 _TOLERANCE = 1e-8  # of the solver: candidates are compared, not kept; a tenth of what counts as violated
+_BATCH = (
+    10  # constraints that enter at once: small first solves, as most samples show at the first that they fail
+)
 _ROWS = 1 << 16  # rows of a block of a pass over a sample
 _ROUNDS = 200  # passes over one sample; each adds constraints that were violated, so few are ever needed
 
@@ -201,6 +204,7 @@ def _solve(
         regularizer=problem.regularizer,
         rho=rho,
         minimal=False,
+        batch=_BATCH,
         tol=_TOLERANCE,
     )
     status = {
