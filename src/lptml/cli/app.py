@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -149,8 +150,8 @@ def _say(message: str, code: int, as_json: bool) -> int:
 
 
 def _closed_pipe() -> int:
-    """The reader of a pipe went away, as ``| head`` does: no error of ours."""
-    sys.stderr.close()
+    """The reader of a pipe went away, as ``| head`` does: no error of ours, and nothing more to tell it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 
