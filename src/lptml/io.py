@@ -152,6 +152,16 @@ def load(path: str | os.PathLike[str]) -> Any:
         If the file is anything but a sound model of a known version (a ValueError).
     FileNotFoundError
         If there is no such file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from lptml import load
+    >>> with tempfile.NamedTemporaryFile(suffix=".npz") as file:
+    ...     load(file.name)
+    Traceback (most recent call last):
+        ...
+    lptml.io.ModelFileError: ... is not a sound model file: File is not a zip file
     """
     arrays, header = _read(Path(path))
     if not isinstance(header, dict) or header.get("format") != FORMAT:

@@ -175,6 +175,17 @@ class MahalanobisMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Returns
         -------
         ndarray (n_points, n_components)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from lptml import LPTML
+        >>> pairs = np.array([[[0.0, 0.0], [3.0, 0.0]], [[0.0, 0.0], [0.0, 1.0]]])
+        >>> model = LPTML(bounds=(1.0, 2.0), max_trials=1, random_state=0).fit(pairs, [1, -1])
+        >>> model.components_ = np.array([[1.0, 2.0]])  # methods follow what stands there now
+        >>> model.transform([[1.0, 1.0], [2.0, 0.0]])
+        array([[3.],
+               [2.]])
         """
         components = self._live_components()
         return self._points(X) @ components.T
@@ -189,6 +200,16 @@ class MahalanobisMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Returns
         -------
         ndarray (n_pairs,)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from lptml import LPTML
+        >>> pairs = np.array([[[0.0, 0.0], [3.0, 0.0]], [[0.0, 0.0], [0.0, 1.0]]])
+        >>> model = LPTML(bounds=(1.0, 2.0), max_trials=1, random_state=0).fit(pairs, [1, -1])
+        >>> near, far = model.pair_distance(pairs)
+        >>> bool(near <= 1.0 + 1e-6), bool(far >= 2.0 - 1e-6)
+        (True, True)
         """
         components = self._live_components()
         array = self._tuples(pairs, 2)
@@ -211,6 +232,17 @@ class MahalanobisMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """Return the distance as a function f(u, v, squared=False), a copy that later fits do not change.
 
         It can be the ``metric=`` of scikit-learn's neighbour and cluster methods.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.neighbors import KNeighborsClassifier
+        >>> from lptml import LPTML_Supervised
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = LPTML_Supervised(max_trials=1, random_state=0).fit(X[::5], y[::5])
+        >>> neighbors = KNeighborsClassifier(3, metric=model.get_metric()).fit(X[::5], y[::5])
+        >>> neighbors.score(X[1::5], y[1::5]) > 0.9
+        True
         """
         return MahalanobisMetric(self._live_components())
 

@@ -52,6 +52,16 @@ class SuspicionMixin:
         -------
         ndarray of int
             Rows of X for labelled points, numbers of the tuples for the others.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from lptml import LPTML_Supervised
+        >>> X, y = load_iris(return_X_y=True)
+        >>> y[[3, 120]] = [1, 0]
+        >>> model = LPTML_Supervised(max_trials=1, random_state=0).fit(X[::3], y[::3])
+        >>> sorted(model.suspects(2).tolist())  # of every third row: 3 and 120
+        [1, 40]
         """
         suspicion = self.suspicion_
         ranked = np.argsort(-suspicion, kind="stable")

@@ -139,7 +139,17 @@ class PairsMixin(_TuplesMixin):
         return float(roc_auc_score(labels, scores, sample_weight=weight))
 
     def set_threshold(self, threshold: float) -> Self:
-        """Set ``threshold_``, the largest distance at which a pair is called similar."""
+        """Set ``threshold_``, the largest distance at which a pair is called similar.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from lptml import LPTML
+        >>> pairs = np.array([[[0.0, 0.0], [3.0, 0.0]], [[0.0, 0.0], [0.0, 1.0]]])
+        >>> model = LPTML(bounds=(1.0, 2.0), max_trials=1, random_state=0).fit(pairs, [1, -1])
+        >>> model.set_threshold(0.0).predict([[[0.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 9.0]]])
+        array([ 1, -1])
+        """
         check_is_fitted(self, "components_")
         try:
             value = float(threshold)
@@ -179,6 +189,15 @@ class PairsMixin(_TuplesMixin):
         Returns
         -------
         self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from lptml import LPTML
+        >>> pairs = np.array([[[0.0, 0.0], [3.0, 0.0]], [[0.0, 0.0], [0.0, 1.0]]])
+        >>> model = LPTML(bounds=(1.0, 2.0), max_trials=1, random_state=0).fit(pairs, [1, -1])
+        >>> model.calibrate_threshold(pairs, [1, -1], strategy="max_tpr", min_rate=0.9).predict(pairs)
+        array([ 1, -1])
         """
         check_is_fitted(self, "components_")
         check_calibration(strategy, min_rate, beta)
