@@ -15,7 +15,7 @@ function dots(id, rows, step, scale) {
       const y = (i + 0.5) * step, colour = css(r.ours ? "--accent" : "--base");
       const inside = (v) => x(Math.min(high, Math.max(low, v)));
       const a = inside(r.mean - r.error), b = inside(r.mean + r.error), at = inside(r.mean);
-      draw(svg, "text", { x: left - 12, y: y + 4, "text-anchor": "end", class: r.ours ? "strong" : "" }, shorten(r.name, Math.floor(left / 6.6)));
+      draw(svg, "text", { x: left - 12, y: y + 4, "text-anchor": "end", class: r.ours ? "strong" : "" }, shorten(r.name, Math.floor(left / (r.ours ? 7.6 : 6.6))));
       for (const [x1, x2, y1, y2] of [[a, b, y, y], [a, a, y - 6, y + 6], [b, b, y - 6, y + 6]]) draw(svg, "line", { x1, x2, y1, y2, stroke: colour, "stroke-width": 2.2 });
       explain(draw(svg, "circle", { cx: at, cy: y, r: 6, fill: colour }), `${r.name}: ${write(r.mean)} ± ${write(r.error).replace("+", "")}`);
       draw(svg, "text", { x: Math.max(b, at + 7) + 8, y: y + 4, class: "strong" }, write(r.mean));
@@ -77,7 +77,7 @@ if (D.distances) {
       draw(svg, "path", { d: path + `L${x(high)},${bottom}Z`, fill: css("--" + name), "fill-opacity": 0.42, stroke: css("--" + name), "stroke-width": 1.5 });
     }
     const sameBound = H.u !== null && Math.abs(x(H.u) - x(H.l)) < 18;
-    for (const [name, v, anchor] of sameBound ? [["u, l", H.u, "middle"]] : [["u", H.u, "end"], ["l", H.l, "start"]]) {
+    for (const [name, v, anchor] of sameBound ? [[H.u === H.l ? "u = l" : "u, l", H.u, "middle"]] : [["u", H.u, "end"], ["l", H.l, "start"]]) {
       if (v === null || v < low || v > high) continue;
       draw(svg, "line", { x1: x(v), x2: x(v), y1: top - 10, y2: bottom, stroke: css("--ink"), "stroke-dasharray": "4 3", "stroke-width": 1.4 });
       draw(svg, "text", { x: x(v), y: top - 15, "text-anchor": anchor, class: "strong" }, `${name} = ${number(v)}`);
@@ -86,9 +86,9 @@ if (D.distances) {
       const strip = draw(svg, "rect", { x: x(edge), y: top, width: Math.max(1, x(H.edges[i + 1]) - x(edge)), height: bottom - top, fill: "transparent" });
       explain(strip, `distance ${number(edge)} to ${number(H.edges[i + 1])}\nsimilar ${percent(H.similar[i])}, dissimilar ${percent(H.dissimilar[i])}`);
     });
-    [["similar", "similar pairs"], ["dissimilar", "dissimilar pairs"]].forEach(([name, text], i) => {
-      draw(svg, "rect", { x: left + i * 130, y: bottom + 28, width: 11, height: 11, rx: 3, fill: css("--" + name) });
-      draw(svg, "text", { x: left + i * 130 + 17, y: bottom + 38 }, text);
+    ["similar", "dissimilar"].forEach((name, i) => {
+      draw(svg, "rect", { x: left + i * 76, y: bottom + 28, width: 11, height: 11, rx: 3, fill: css("--" + name) });
+      draw(svg, "text", { x: left + i * 76 + 17, y: bottom + 38 }, name);
     });
   });
 }

@@ -75,10 +75,15 @@ function showPage() {
     });
     body.append(row);
   }
-  if (!view.rows.length) body.append(make("tr", {}, make("td", { colspan: T.columns.length, text: T.n ? "No row matches." : "No suspects." })));
+  if (!view.rows.length) body.append(make("tr", {}, make("td", { colspan: T.columns.length, text: emptyText() })));
   $("#count").textContent = `${view.rows.length.toLocaleString("en")} of ${T.n.toLocaleString("en")} ${T.noun}, page ${view.page + 1} of ${pages}`;
   $("#prev").disabled = view.page === 0;
   $("#next").disabled = view.page >= pages - 1;
+}
+
+function emptyText() {
+  if ($("#only").checked && !T.suspect.some((s) => s)) return "No suspects. Untick “suspects only” to see them all by suspicion.";
+  return "No row matches.";
 }
 
 function cell(column, i) {
