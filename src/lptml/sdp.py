@@ -339,7 +339,7 @@ def conclude(
     solver: str,
     elastic: float,
 ) -> Solution:
-    """OPTIMAL if the independent check of (A, dual) agrees, else FAILED; ``tight`` says which rows carry A."""
+    """OPTIMAL if the independent check of (A, dual) agrees, else FAILED; ``tight`` rows carry A."""
     residuals = check_optimum(problem, A, dual)
     good = residuals.largest <= ACCEPT and _feasible(residuals)
     m = problem.m
