@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 import doctest
+import importlib
 import re
 from pathlib import Path
 
@@ -11,6 +14,7 @@ import pytest
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
 BLOCK = re.compile(r"^( *)```(?:python|pycon)\n(.*?)^\1```", re.M | re.S)
+WHOLE = ("quickstart", "guide")  # pages a reader follows from top to bottom: every block must run
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)\s]+)\)")
 
 
@@ -18,6 +22,33 @@ def blocks(page: Path) -> list[tuple[int, str]]:
     """The blocks of a page, each with the line it starts at."""
     text = page.read_text("utf-8")
     return [(text[: m.start()].count("\n") + 2, m.group(2)) for m in BLOCK.finditer(text)]
+
+
+def undefined(source: str, known: dict[str, object]) -> set[str]:
+    """The names that a block uses and nobody has defined: then it is a sketch, not an example."""
+    tree = ast.parse(source)
+    own = {
+        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    own |= {
+        alias.asname or alias.name.partition(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    own |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    own |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return used - own - set(known) - set(dir(builtins))
+
+
+def check_imports(source: str) -> None:
+    """What a sketch imports from lptml must exist."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lptml"):
+            module = importlib.import_module(node.module or "")
+            for alias in node.names:
+                assert hasattr(module, alias.name), f"{node.module} has no {alias.name}"
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.stem)
@@ -30,6 +61,9 @@ def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monke
             example = doctest.DocTestParser().get_doctest(source, names, page.stem, str(page), line)
             assert doctest.DocTestRunner(optionflags=flags).run(example, clear_globs=False).failed == 0
             names.update(example.globs)
+        elif missing := undefined(source, names):
+            assert page.stem not in WHOLE, f"{page.name}, line {line}: {missing} not defined"
+            check_imports(source)
         else:
             exec(compile("\n" * (line - 1) + source, str(page), "exec"), names)
 
