@@ -59,7 +59,7 @@ def memory() -> None:
     search(small, max_trials=5, random_state=0)  # compiled and imported
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     constraints = ConstraintSet.from_differences(V, y, bounds=(1.0, 1.0))
-    result = search(constraints, max_trials=40, random_state=0)
+    result = search(constraints, max_trials=10, random_state=0)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     size = V.nbytes
     print("| difference vectors | peak beyond imports and vectors | ratio | cost |")

@@ -104,7 +104,7 @@ def test_finds_the_regularised_optimum(seed, eta):
     optimum = enumerate_optimum(constraints, eta, R)
     total = constraints.cost(result.A) + eta * float(np.sum(R * result.A))
     assert total == pytest.approx(result.cost + result.penalty)
-    assert optimum * (1 - 1e-6) <= total <= optimum * (1 + epsilon)  # Theorem 2.5
+    assert optimum * (1 - 1e-6) <= total <= optimum * (1 + epsilon)  # Theorem 2.4
     assert result.penalty == pytest.approx(eta * float(np.sum(R * result.A)))
 
 

@@ -20,7 +20,7 @@ from lptml.guarantees import achieved_confidence
 from lptml.indexed import IndexedPairs
 from lptml.sampling import grid_position
 
-_FINALISTS = 5  # candidates whose cost is counted over all constraints after approximate counting
+_FINALISTS = 3  # candidates whose cost is counted over all constraints after approximate counting
 _QUICK = 2 * 10**7  # numbers that can still be read in the time left after Ctrl-C
 _ROWS = 1 << 16
 
@@ -151,33 +151,38 @@ def finish(
 ) -> SearchResult:
     """Settle what approximate counting left open, and give the winner its exact scale and cost."""
     problem, board = prepared.problem, run.board
-    exact = not board.rows or board.crowned is not None
+    sampled = prepared.scoring.n < problem.n  # not all constraints are scored
     hurry = status is SearchStatus.INTERRUPTED and problem.n * problem.d > _QUICK
-    if board.crowned is None and not hurry:
+    known = [] if board.rows else board.finalists  # entries whose costs are exact
+    if board.crowned is not None:
+        known = [board.crowned]
+    elif not hurry:
         if board.rows:
-            board.settle(_FINALISTS)
+            board.settle(prepared.setup.n_candidates)
             board.raise_finalists()
-            exact = True
-        if prepared.scoring.n < problem.n:
-            if board.rows:
-                _count_exactly(source, board.entries, run)
-            _rescale(prepared, source, board.leader, run)
-            _rescale(prepared, source, board.identity, run, counted=board.identity in board.entries)
-    ranked = sorted(board.finalists, key=lambda entry: entry.order)
-    best = ranked[0] if board.crowned is None else board.crowned
-    counted = prepared.scoring.n < problem.n and best.rate == 0.0
-    cost = cost_of(source, best.metric) if exact and not counted else best.cost - best.penalty
-    others = [entry for entry in ranked if entry is not best]
+            known = sorted(board.entries, key=_order)[:_FINALISTS] if sampled else board.finalists
+            if sampled:
+                _count_exactly(source, known, run)
+        if sampled:
+            _rescale(prepared, source, min(known, key=_order), run)
+            _rescale(prepared, source, board.identity, run, counted=board.identity in known)
+            known = [board.identity, *(entry for entry in known if entry is not board.identity)]
+    exact = bool(known)
+    best = min(known or board.finalists, key=_order)
+    cost = best.cost - best.penalty
+    if exact and not (sampled and best.rate == 0.0):
+        cost = cost_of(source, best.metric)
+    others = sorted((entry for entry in board.finalists if entry is not best), key=_order)
     return SearchResult(
         A=best.metric,
         cost=cost,
         penalty=best.penalty,
         trial=best.trial,
         candidates=tuple(
-            Found(entry.metric, entry.cost - entry.penalty, entry.trial, exact=exact or entry is best)
+            Found(entry.metric, entry.cost - entry.penalty, entry.trial, exact=entry in known)
             for entry in [best, *others][: prepared.setup.n_candidates]
         ),
-        history=_history(run, best),
+        history=_history(run),
         n_trials=run.next_trial,
         n_feasible=int(run.statuses[TrialStatus.FEASIBLE]),
         n_infeasible=int(run.statuses[TrialStatus.INFEASIBLE]),
@@ -191,6 +196,10 @@ def finish(
         seconds=run.elapsed,
         entropy=problem.entropy,
     )
+
+
+def _order(entry: Entry) -> tuple[float, int]:
+    return entry.order
 
 
 def _count_exactly(source: Source | PartitionedSource, entries: list[Entry], run: Run) -> None:
@@ -229,7 +238,7 @@ def _blocks(source: ConstraintSet | IndexedPairs) -> Iterator[ConstraintSet]:
         yield source.take(slice(start, start + _ROWS))
 
 
-def _history(run: Run, best: Entry) -> History:
+def _history(run: Run) -> History:
     trial, seconds, cost = (np.array(column) for column in zip(*run.history))
     return History(trial.astype(np.int64), seconds.astype(np.float64), cost.astype(np.float64))
 

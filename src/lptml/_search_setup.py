@@ -188,7 +188,7 @@ def _level_rows(available: int) -> list[int]:
 def regularizer_guesses(
     R: Floats, eta: float, epsilon: float, constraints: ConstraintSet, zero: float
 ) -> Floats:
-    """The grid of guesses (1+eps)^i of <R, A*> (Theorem 2.5), in ascending order.
+    """The grid of guesses (1+eps)^i of <R, A*> (Theorem 2.4), in ascending order.
 
     A* costs no more than A = 0, so eta <R, A*> <= cost(0). And it meets some lower bound, else A = 0 were
     as good; for that one <R, A*> >= bound / (v' R^-1 v).

@@ -9,7 +9,7 @@ good. At probability p that happens with probability
 A grid with ratio 1+eps has a point between p/(1+eps) and p, and q has one maximum, so some level of the
 grid has at least q(p/(1+eps), k).
 
-For a large k an approximation needs less (Lemma 2.4 of the paper, after Har-Peled, "Geometric approximation
+For a large k an approximation needs less (Lemma 2.3 of the paper, after Har-Peled, "Geometric approximation
 algorithms", chapter 15): in a sample R of rate r, the violations of all n^D bases are in proportion within
 a factor 1 +- eps/3 as soon as r k >= 27 (D log n + log(4/delta)) / eps^2 (Chernoff and a union bound), and
 a sample of F at rate r p is a sample of R at rate p. So a (1+eps)-approximation needs no more trials than

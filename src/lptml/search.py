@@ -12,7 +12,7 @@ identity, which in its limits is either trivial metric, is a candidate, so the r
 large sample is given up as soon as its head is infeasible (_trial.py); trials run in parallel and are
 reduced in their order, so the result is the same, bit for bit, for every engine and number of workers.
 
-Regularised (Theorem 2.5): minimises cost(A) + eta <R, A>. A trial works at a pair (p, rho) of two grids,
+Regularised (Theorem 2.4): minimises cost(A) + eta <R, A>. A trial works at a pair (p, rho) of two grids,
 rho a guess of <R, A> that is added to the sample as one more constraint.
 """
 
