@@ -3,7 +3,7 @@
     python -m benchmarks.refine_bounds            # the table of docs/refinement.md
     python -m benchmarks.refine_bounds iris wine  # some data sets
 
-Raw features, half of the data (200 points at most) for training, all training pairs, with 0 and 20% of the
+Raw features, half of the data (120 points at most) for training, all training pairs, with 0 and 20% of the
 training labels flipped; the metric of least cost (no validation); 4-NN on the training labels as they are,
 and the ROC AUC of "same class" by distance over the pairs of held-out points with their true labels.
 """
@@ -49,7 +49,7 @@ def split(name: str, noise: float, seed: int) -> tuple[np.ndarray, ...]:
     y = np.unique(y, return_inverse=True)[1]
     keep = np.bincount(y)[y] >= 4  # classes that can be split
     X, y = np.asarray(X, dtype=float)[keep], y[keep]
-    half = min(len(X) // 2, 200)
+    half = min(len(X) // 2, 120)
     train, test, y_train, y_test = train_test_split(
         X, y, train_size=half, test_size=half, stratify=y, random_state=seed
     )
@@ -63,7 +63,7 @@ def score(name: str, noise: float, seed: int, bounds: object) -> tuple[float, fl
     if bounds is not None:
         resolved = resolve_bounds(bounds, pdist(train))
         pairs = ConstraintSet.from_labels(train, y_train, bounds=resolved)
-        refined = refine(pairs, n_starts=2, n_hops=1, steps=200)
+        refined = refine(pairs, n_starts=1, n_hops=1, steps=200)
         rate = refined.cost / pairs.n
         L = factor(refined.A) if refined.A.any() else np.zeros((1, train.shape[1]))
     knn = KNeighborsClassifier(4).fit(train @ L.T, y_train)

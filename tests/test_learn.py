@@ -169,3 +169,32 @@ def test_weights_change_the_metric():
 def test_bad_options_are_named(options, message):
     with pytest.raises(ValueError, match=message):
         learn(iris(), **options)
+
+
+def degenerate():
+    rng = np.random.default_rng(0)
+    V = rng.normal(size=(60, 3))
+    y = np.where(np.abs(V[:, 0]) < 0.7, 1, -1)
+    y[:6] *= -1
+    return {
+        "one feature": ([[1.0], [2.0], [3.0]], [1, -1, 1], (1.0, 1.0)),
+        "one similar pair": ([[1.0, 2.0]], [1], (1.0, 1.0)),
+        "one dissimilar pair": ([[1.0, 2.0]], [-1], (1.0, 1.0)),
+        "all points alike": (np.zeros((6, 2)), [1, -1] * 3, (1.0, 1.0)),
+        "a constant feature": (np.c_[V, np.zeros(60)], y, (1.0, 1.0)),
+        "a repeated feature": (np.c_[V, V], y, (1.0, 1.0)),
+        "scales apart": (V * [1e-6, 1.0, 1e6], y, (1.0, 1.0)),
+        "bounds apart": (V, y, (1e-3, 1.0)),
+        "bounds crossed": (V, y, (1e3, 1.0)),
+        "more features than pairs": (rng.normal(size=(5, 12)), [1, -1, 1, -1, 1], (1.0, 1.0)),
+    }
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", degenerate())
+def test_degenerate_constraints(name):
+    V, y, bounds = degenerate()[name]
+    pairs = ConstraintSet.from_differences(np.asarray(V, dtype=float), y, bounds=bounds)
+    learned = learn(pairs, max_trials=3, random_state=0)
+    assert np.isfinite(learned.A).all()
+    assert learned.cost == pairs.cost(learned.A) <= min(pairs.best_identity().cost, *pairs.trivial_costs())
