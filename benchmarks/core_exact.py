@@ -101,9 +101,7 @@ def heuristics() -> None:
 
 def objectives() -> None:
     print("Candidates from samples of all pairs (u = l = median distance, raw features, half of the points):")
-    print(
-        "best and median cost, and CPU ms a sample, at the sampling rate where the best objective does best.\n"
-    )
+    print("best and median cost and CPU ms a sample, each objective at the rate that suits it best.\n")
     print("| data | objective | rate | infeasible | best cost | median cost | CPU ms |")
     print("|---|---|---|---|---|---|---|")
     for name, load in (("Iris", load_iris), ("Wine", load_wine), ("Breast Cancer, 10", load_breast_cancer)):

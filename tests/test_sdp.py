@@ -318,6 +318,18 @@ def test_regulariser_may_be_any_symmetric_matrix(rho):
     assert outcomes == {Status.OPTIMAL, Status.INFEASIBLE}
 
 
+def test_a_regulariser_without_constraints():
+    """Only <-I, A> <= -1, that is trace A >= 1; or nothing but a bound on the prior."""
+    nothing = pairs(np.empty((0, 2)), [])
+    solution = solve_basis(nothing, np.diag([1.0, 2.0]), regularizer=-np.eye(2), rho=-1.0)
+    assert solution.status is Status.OPTIMAL
+    np.testing.assert_allclose(solution.A, np.diag([1.0, 0.0]), atol=1e-7)
+    bounded = solve_basis(nothing, np.eye(2), log_det=1.0, regularizer=np.eye(2), rho=1.0)
+    np.testing.assert_allclose(bounded.A, 0.5 * np.eye(2), atol=1e-7)
+    impossible = solve_basis(nothing, np.eye(2), regularizer=np.eye(2), rho=-1.0)
+    assert impossible.status is Status.INFEASIBLE
+
+
 def test_log_det_without_active_constraints_is_the_prior():
     prior = np.array([[2.0, 0.5], [0.5, 1.0]])
     F = pairs([[0.1, 0.0], [10.0, 3.0]], [1, -1])

@@ -448,7 +448,8 @@ def scale_problem(
     mean = 0.0
     for i in range(d):
         mean += P[i, i] / d
-    mean = max(mean, 1e-300)
+    if mean == 0.0:
+        mean = 1.0
     for i in range(d):
         for j in range(d):
             P[i, j] = d * (P[i, j] + cost * mean * C[i, j] / size)
