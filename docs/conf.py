@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -59,11 +60,15 @@ sphinx_gallery_conf = {
 
 
 def setup(app):
-    """Draw the pictures of how-it-works before the pages are read."""
+    """Draw the pictures of how-it-works first; unlink what inherited docstrings refer to in scikit-learn's pages."""
 
     def draw(app):
         from pictures import draw_all
 
         draw_all(Path(app.srcdir) / "generated" / "pictures")
 
+    def unlink(app, what, name, obj, options, lines):
+        lines[:] = [re.sub(r":ref:`([^<`]*?)\s*(<[^>`]*>)?`", r"\1", line) for line in lines]
+
     app.connect("builder-inited", draw)
+    app.connect("autodoc-process-docstring", unlink)
