@@ -60,7 +60,7 @@ sphinx_gallery_conf = {
 
 
 def setup(app):
-    """Draw the pictures of how-it-works first; unlink what inherited docstrings refer to in scikit-learn's pages."""
+    """Draw the pictures first; unlink what inherited docstrings refer to in scikit-learn's pages."""
 
     def draw(app):
         from pictures import draw_all
