@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from lptml import exact
 from lptml.certify import verify_certificate
 from lptml.constraints import ConstraintSet
 from lptml.exact import (
@@ -170,6 +171,18 @@ def test_the_same_generator_gives_the_same_bits():
     np.testing.assert_array_equal(first.A, second.A)
     np.testing.assert_array_equal(first.basis, second.basis)
     assert first.counts == second.counts
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_it_ends_even_if_w_never_rises(monkeypatch, strategy):
+    """A solver that forgets constraints would go round in circles: after a while none are dropped."""
+    F = split_pairs(2, 3, 60)
+    objective = make_objective("trace", 3)
+    right = exact_lptml(F, objective, rng=0, strategy=strategy)
+    monkeypatch.setattr(exact, "_PATIENCE", -1)
+    result = exact_lptml(F, objective, rng=0, strategy=strategy, batch=3)
+    assert result.objective == pytest.approx(right.objective, rel=1e-6)
+    assert result.basis.tolist() == right.basis.tolist()
 
 
 def test_heuristics_save_work():

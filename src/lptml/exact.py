@@ -45,6 +45,7 @@ __all__ = [
 _SAMPLING_RATIO = 16  # a sample of n / 16 leaves about 16 D constraints violated, and passes over n stay few
 _KEEP = 1.0  # slack constraints stay while there are fewer than this many times D and a batch
 _FIRST = 120  # one solve of this many constraints costs less than several of a few dozen
+_PATIENCE = 50  # bases computed without a higher w before nothing is dropped any more
 _SCAN = 1024  # constraints tested at once where the order matters
 
 
@@ -113,6 +114,8 @@ class Instance:
     solver: str
     tol: float
     counts: Counts = field(default_factory=Counts)
+    highest: float = -np.inf  # of all values of w so far
+    stalled: int = 0  # bases computed since it last rose
 
     def problem(self, index: Ints) -> Problem:
         """The basis problem of the constraints with these numbers."""
@@ -146,10 +149,19 @@ def violation_test(instance: Instance, A: Floats, index: Ints | None = None) -> 
 
 
 def basis_computation(instance: Instance, basis: Ints, entering: Ints) -> tuple[Ints, Solution]:
-    """B2: the optimum of a basis and entering constraints, and which of them carry it."""
+    """B2: the optimum of a basis and entering constraints, and which of them carry it.
+
+    In exact arithmetic w rises every time. Where rounding stops it from rising, no constraint is dropped any
+    more, so that the constraints grow in number and the algorithm ends.
+    """
     together = np.concatenate([basis, entering])
     solution = instance.solve(together)
     instance.counts.basis_computations += 1
+    rises = solution.objective > instance.highest
+    instance.stalled = 0 if rises else instance.stalled + 1
+    instance.highest = max(instance.highest, solution.objective)
+    if instance.stalled > _PATIENCE and solution.status is Status.OPTIMAL:
+        return together, solution
     return together[solution.support], solution
 
 
@@ -229,6 +241,8 @@ def exact_lptml(
 
 def _conclude(instance: Instance, basis: Ints, solution: Solution, minimal: bool) -> ExactResult:
     proof = solution.certificate
+    if len(basis) > len(solution.support):  # nothing was dropped any more
+        basis = basis[solution.support]
     if minimal and solution.status is Status.OPTIMAL:
         basis = minimal_basis(instance.solve, instance.problem(basis), basis, solution)
     if minimal and solution.status is Status.INFEASIBLE:

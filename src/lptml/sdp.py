@@ -267,7 +267,7 @@ def _positive_definite(matrix: Floats) -> bool:
 def solve_problem(problem: Problem, solver: str = "numba", tol: float = 1e-9) -> Solution:
     """Solve an instance whose arrays are known to be valid; the entry for inner loops."""
     n = problem.m + len(problem.R)
-    if n == 0 or (problem.c == 0 and (problem.sign > 0).all() and problem.rho >= 0):
+    if n == 0 or (problem.c == 0 and not np.count_nonzero(problem.sign < 0) and problem.rho >= 0):
         return _closed_form(problem, n)
     failed = []
     if solver == "numba":
