@@ -67,6 +67,14 @@ def test_weights_count():
     assert certified.cost == pytest.approx(2.0)
 
 
+def test_constraints_without_weight_prove_nothing():
+    V = np.array([[1.0], [1.0], [1.0]])
+    pairs = ConstraintSet.from_differences(V, [1, -1, -1], bounds=(1.0, 2.0), weight=[1.0, 0.0, 0.5])
+    certified = certify(pairs)
+    assert certified.lower_bound == pytest.approx(0.5)
+    assert all(1 not in subsystem.constraints for subsystem in certified.subsystems)
+
+
 def test_feasible_constraints_have_no_bound():
     pairs = ConstraintSet.from_differences([[1.0, 0.0], [0.0, 1.0]], [1, -1], bounds=(1.0, 2.0))
     certified = certify(pairs, np.eye(2))

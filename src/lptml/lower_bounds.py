@@ -178,6 +178,8 @@ class _Run:
         if source.n > _LISTED:
             self.number = np.unique(rng.integers(source.n, size=_LISTED))
         constraints = source.take(self.number)
+        counts = constraints.weight > 0  # the others prove nothing
+        self.number, constraints = self.number[counts], constraints.take(counts)
         self.constraints = constraints
         self.rng = rng
         self.began = time.monotonic()
@@ -190,7 +192,7 @@ class _Run:
         self.cover = np.zeros(constraints.n, dtype=bool)
         weight = constraints.weight
         # With equal weights every cost is a multiple of that weight.
-        self.grid = float(weight[0]) if (weight == weight[0]).all() else 0.0
+        self.grid = float(weight[0]) if len(weight) and (weight == weight[0]).all() else 0.0
 
     @property
     def late(self) -> bool:
