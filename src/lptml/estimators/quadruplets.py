@@ -38,7 +38,7 @@ class LPTML_Quadruplets(QuadrupletsMixin, LPTMLBase):
         Resolution of the search's grid of sampling rates, p = (1 + epsilon)^-i.
     objective : {"trace", "random", "prior"}, default="trace"
         What a sample's metric minimises: the trace, r'Ar for a random direction r, or the divergence from a
-        prior (``initial_metric`` where given, else the identity of the scaled features).
+        multiple of the identity of the scaled features.
     refine : bool, default=True
         Whether to optimise the best metrics of the search locally; False is the paper's plain search.
     regularization : float, default=0

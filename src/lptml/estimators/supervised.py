@@ -46,7 +46,7 @@ class LPTML_Supervised(SupervisedMixin, LPTMLBase):
         Resolution of the search's grid of sampling rates, p = (1 + epsilon)^-i.
     objective : {"trace", "random", "prior"}, default="trace"
         What a sample's metric minimises: the trace, r'Ar for a random direction r, or the divergence from a
-        prior (``initial_metric`` where given, else the identity of the scaled features).
+        multiple of the identity of the scaled features.
     bounds : "auto", float, (u, l) or ("percentile", a, b), default="auto"
         How near similar pairs must be (u) and how far apart dissimilar ones (l): left to the default, as the
         ratio u / l, as two distances, or at the a-th and b-th percentile of the training distances.
@@ -213,7 +213,8 @@ class LPTML_Supervised(SupervisedMixin, LPTMLBase):
         sample_weight : array-like (n_samples,), optional
             Weights of the points; a constraint weighs the product of those of its points.
         initial_metric : array-like (n_features, n_features), optional
-            A metric to start from as well; the result never costs more.
+            A metric to start from as well, which the result never costs more than; one more candidate where
+            validation chooses.
 
         Returns
         -------
