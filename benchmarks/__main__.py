@@ -1,28 +1,30 @@
 """Run every benchmark: ``python -m benchmarks``, or some of them: ``python -m benchmarks core core_exact``.
 
-Each module prints the tables that docs/ quotes. Times are CPU seconds, so other work on the machine disturbs
-them little; run with one BLAS thread (OMP_NUM_THREADS=1) to compare with the documentation.
+Each module is run as a script of its own and prints the tables that docs/ quotes. Times are CPU seconds, so other
+work on the machine disturbs them little; set OMP_NUM_THREADS=1 to compare with the documentation.
 """
 
 from __future__ import annotations
 
-import importlib
 import pkgutil
+import subprocess
 import sys
 from pathlib import Path
 
 
-def main(names: list[str]) -> None:
-    folder = Path(__file__).parent
-    for name in names or sorted(module.name for module in pkgutil.iter_modules([str(folder)])):
-        if name.startswith("_"):
-            continue
-        module = importlib.import_module(f"benchmarks.{name}")
-        run = getattr(module, "main", None)
-        if run is not None:
-            print(f"\n## {name}: {(module.__doc__ or '').splitlines()[0]}\n", flush=True)
-            run()
+def main(names: list[str]) -> int:
+    """Run the named benchmarks, or all; the number of those that failed."""
+    available = sorted(module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)]))
+    available.remove("__main__")
+    unknown = sorted(set(names) - set(available))
+    if unknown:
+        raise SystemExit(f"no benchmark named {', '.join(unknown)}; there are {', '.join(available)}")
+    failed = 0
+    for name in names or available:
+        print(f"\n## {name}\n", flush=True)
+        failed += subprocess.run([sys.executable, "-m", f"benchmarks.{name}"]).returncode != 0
+    return failed
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))
