@@ -1,7 +1,7 @@
 """Run every benchmark: ``python -m benchmarks``, or some of them: ``python -m benchmarks core core_exact``.
 
-Each module is run as a script of its own and prints the tables that docs/ quotes. Times are CPU seconds, so other
-work on the machine disturbs them little; set OMP_NUM_THREADS=1 to compare with the documentation.
+Each module is run as a script of its own and prints the tables that docs/ quotes. Times are CPU seconds, so
+other work on the machine disturbs them little; set OMP_NUM_THREADS=1 to compare with the documentation.
 """
 
 from __future__ import annotations
