@@ -174,17 +174,18 @@ def table(rows: list[dict[str, Any]], parts: list[dict[str, Any]]) -> str:
         chosen = {i for i, part in enumerate(parts) if (part["data"], part["share"]) == (name, share)}
         return [row[key] for row in rows if row["method"] == method and row["part"] in chosen]
 
-    lines = ["| method | " + " | ".join(sets) + " |", "|---" * (len(sets) + 1) + "|"]
-    for method in methods:
-        cells = [
-            " / ".join(f"{100 * np.mean(values(method, name, share, 'accuracy')):.1f}" for share in NOISE)
-            for name in sets
-        ]
-        lines.append(f"| {method} | " + " | ".join(cells) + " |")
-    lines += ["", "| method | " + " | ".join(sets) + " |", "|---" * (len(sets) + 1) + "|"]
-    for method in methods:
-        cells = [f"{np.median(values(method, name, 0.0, 'seconds')):.3f}" for name in sets]
-        lines.append(f"| {method} | " + " | ".join(cells) + " |")
+    def accuracy(method: str, name: str) -> str:
+        found = [values(method, name, share, "accuracy") for share in NOISE]
+        return " / ".join(f"{100 * np.mean(v):.1f}" for v in found) if all(found) else "–"
+
+    def seconds(method: str, name: str) -> str:
+        found = values(method, name, 0.0, "seconds")
+        return f"{np.median(found):.2f}" if found else "–"
+
+    lines: list[str] = []
+    for cell in (accuracy, seconds):
+        lines += ["| method | " + " | ".join(sets) + " |", "|---" * (len(sets) + 1) + "|"]
+        lines += [f"| {m} | " + " | ".join(cell(m, name) for name in sets) + " |" for m in methods] + [""]
     return "\n".join(lines)
 
 
