@@ -25,8 +25,8 @@ from lptml.noise import flip_labels
 from lptml.refine import refine
 
 DATA = (
-    "iris", "wine", "breast_cancer", "digits", "ionosphere", "soybean", "synthetic", "poisoned",
-    "rotated_poisoned",
+    "synthetic", "poisoned", "rotated_poisoned", "soybean", "iris", "wine", "ionosphere", "breast_cancer",
+    "digits",
 )  # fmt: skip
 BOUNDS = {
     "10th / 90th percentile": ("percentile", 10, 90),
@@ -72,25 +72,27 @@ def score(name: str, noise: float, seed: int, bounds: object) -> tuple[float, fl
 
 
 def main(names: list[str]) -> None:
-    """Print accuracy and AUC by data set, and their means."""
-    rows = [None, *BOUNDS]
-    table = np.full((len(rows), len(NOISE), len(names), 2), np.nan)
-    for k, name in enumerate(names):
-        for r, row in enumerate(rows):
-            for e, noise in enumerate(NOISE):
-                results = [
-                    score(name, noise, seed, None if row is None else BOUNDS[row]) for seed in range(SPLITS)
+    """Print accuracy and AUC, one row a data set and share of wrong labels, then their means."""
+    print("| data, flipped | Euclidean | " + " | ".join(BOUNDS) + " |")
+    print("|---" * (len(BOUNDS) + 2) + "|")
+    rows: dict[float, list[np.ndarray]] = {noise: [] for noise in NOISE}
+    for name in names:
+        for noise in NOISE:
+            row = np.array(
+                [
+                    np.mean([score(name, noise, seed, bounds)[1:] for seed in range(SPLITS)], axis=0)
+                    for bounds in (None, *BOUNDS.values())
                 ]
-                table[r, e, k] = np.mean(results, axis=0)[1:]
-        print(name, "done", file=sys.stderr, flush=True)
-    for e, noise in enumerate(NOISE):
-        print(f"\n{noise:.0%} of the labels flipped: 4-NN accuracy, pair AUC\n")
-        print("| u / l | " + " | ".join(names) + " | mean |")
-        print("|---" * (len(names) + 2) + "|")
-        for r, row in enumerate(rows):
-            cells = [f"{a:.3f} {b:.3f}" for a, b in table[r, e]]
-            mean = table[r, e].mean(axis=0)
-            print(f"| {row or 'Euclidean'} | " + " | ".join(cells) + f" | **{mean[0]:.3f} {mean[1]:.3f}** |")
+            )  # (columns, 2)
+            rows[noise].append(row)
+            show(f"{name}, {noise:.0%}", row)
+    for noise, tables in rows.items():
+        show(f"**mean, {noise:.0%}**", np.mean(tables, axis=0))
+
+
+def show(name: str, row: np.ndarray) -> None:
+    """One line of the table."""
+    print(f"| {name} | " + " | ".join(f"{a:.3f} {b:.3f}" for a, b in row) + " |", flush=True)
 
 
 if __name__ == "__main__":
