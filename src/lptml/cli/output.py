@@ -157,7 +157,14 @@ def progress(label: str, *, quiet: bool) -> Iterator[Callable[[int, int | None],
         return
     try:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
     except ImportError:
         yield lambda done, total: None
         return
@@ -165,6 +172,7 @@ def progress(label: str, *, quiet: bool) -> Iterator[Callable[[int, int | None],
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
+        TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
     )
