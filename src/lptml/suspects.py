@@ -22,7 +22,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lptml.constraints import ConstraintSet, Floats, Ints
-from lptml.trust import FLOOR, TAILS, Trust, calibrate, noise_rate_near, posterior_right, trust_labels
+from lptml.trust import (
+    FLOOR,
+    TAILS,
+    Calibrated,
+    Trust,
+    calibrate,
+    noise_rate_near,
+    posterior_right,
+    trust_labels,
+)
 from lptml.validation import check_points, check_tuples, check_verdicts, check_weight
 
 __all__ = ["PairTrust", "judge", "judge_pairs", "pair_suspicion", "suspicion"]
@@ -30,6 +39,7 @@ __all__ = ["PairTrust", "judge", "judge_pairs", "pair_suspicion", "suspicion"]
 _FOLDS = 5
 _ROUNDS = 3
 _STEPS = 100
+_CREDIT = 3.0  # how much more an informative witness counts
 _TEMPERATURE = 0.3
 _RIDGE = 0.05  # share of the mean variance added to both scatters
 _MOST_PAIRS = 20_000  # pairs that the annealed metric is fitted to; more are sampled
@@ -179,7 +189,10 @@ def judge_pairs(
 def _judge_pairs(V: Floats, similar: Ints, weight: Floats, seed: int) -> PairTrust:
     rng = np.random.default_rng(seed)
     size = np.sqrt((V**2).mean(axis=0))
-    V = V / np.where(size > 0, size, 1.0)
+    scaled = V / np.where(size > 0, size, 1.0)
+    lengths = [_length(V), _length(scaled)]
+    starts = [np.diag((size / size.max()) ** 2) if size.max() > 0 else np.eye(len(size)), np.eye(len(size))]
+    V = scaled
     order = rng.permutation(len(V))
     fold = np.empty(len(V), dtype=np.int64)
     fold[order[np.argsort(similar[order], kind="stable")]] = np.arange(len(V)) % _FOLDS
@@ -189,38 +202,65 @@ def _judge_pairs(V: Floats, similar: Ints, weight: Floats, seed: int) -> PairTru
     for _ in range(_ROUNDS):
         w = weight * np.maximum(trust, 1e-3)
         spread, metric = np.zeros((len(V), 2)), np.zeros((len(V), 2))
+        unlearned = [calibrate(_near(length, similar, w), similar) for length in lengths]
+        best = int(unlearned[1].likelihood >= unlearned[0].likelihood)
         for f in range(_FOLDS):
             inside, outside = fold == f, fold != f
             spread[inside, 1] = _spread(V[outside], similar[outside], w[outside], V[inside])
-            metric[inside, 1] = _metric(V[outside], similar[outside], w[outside], V[inside], seed)
-        parts = [calibrate(evidence, similar).probability for evidence in (spread, metric)]
-        together = np.mean([np.log(np.maximum(p, FLOOR)) for p in parts], axis=0)
-        verdict = calibrate(together, similar)
+            metric[inside, 1] = _metric(
+                V[outside], similar[outside], w[outside], V[inside], starts[best], seed
+            )
+        testimonies = [unlearned[best], calibrate(spread, similar), calibrate(metric, similar)]
+        verdict = calibrate(_together(testimonies), similar)
         trust = posterior_right(verdict.probability[own, similar], verdict.noise_rate, 2)
         mean += verdict.probability / _ROUNDS
     rho = noise_rate_near(mean[own, similar], 2, verdict.noise_rate)
     return PairTrust(mean[:, 1], 1.0 - posterior_right(mean[own, similar], rho, 2), rho)
 
 
+def _together(testimonies: list[Calibrated]) -> Floats:
+    """Mean log-probability of the testimonies, weighted by what each tells beyond a toss of a coin."""
+    worth = np.array([max(testimony.likelihood + np.log(2.0), 1e-6) for testimony in testimonies]) ** _CREDIT
+    logs = [np.log(np.maximum(testimony.probability, FLOOR)) for testimony in testimonies]
+    return np.asarray(np.tensordot(worth / worth.sum(), logs, axes=1))
+
+
+def _length(V: Floats) -> Floats:
+    return np.log(np.maximum(np.einsum("ij,ij->i", V, V), 1e-300))
+
+
+def _near(length: Floats, similar: Ints, w: Floats) -> Floats:
+    """(n, 2) evidence from a distance that needs no learning: how far below the best threshold it is."""
+    order = np.argsort(length, kind="stable")
+    kinds = np.bincount(similar, weights=w, minlength=2)
+    gain = np.where(similar == 1, w, -w)[order] / kinds[similar[order]]
+    best = int(np.cumsum(gain).argmax())
+    return np.stack([np.zeros(len(length)), length[order[best]] - length], axis=1)
+
+
 def _spread(V: Floats, similar: Ints, w: Floats, tested: Floats) -> Floats:
     """Log-odds of similar against dissimilar for the tested differences, from the scatters of both kinds."""
     d, tail = V.shape[1], TAILS[0]
+    D = d * (d + 1) / 2
     evidence = np.zeros((2, len(tested)))
-    ridge = _RIDGE * np.eye(d) * (V**2).mean()
+    whole = V.T @ V / len(V) + _RIDGE * np.eye(d) * (V**2).mean()
     for kind in (0, 1):
         rows, mass = V[similar == kind], w[similar == kind]
-        scatter = rows.T @ (rows * mass[:, None]) / mass.sum() + ridge
-        for _ in range(3):  # reweight as for a t distribution
+        tails = mass
+        for _ in range(4):  # reweight as for a t distribution
+            own = rows.T @ (rows * tails[:, None]) / mass.sum()
+            share = D / (D + mass.sum())  # few pairs: towards the scatter of all, at the same size
+            scatter = (1.0 - share) * own + share * (np.trace(own) / np.trace(whole)) * whole
+            scatter += 1e-9 * np.trace(scatter) * np.eye(d)
             q = np.einsum("ij,ij->i", rows, np.linalg.solve(scatter, rows.T).T)
             tails = mass * (tail + d) / (tail + q)
-            scatter = rows.T @ (rows * tails[:, None]) / mass.sum() + ridge
         q = np.einsum("ij,ij->i", tested, np.linalg.solve(scatter, tested.T).T)
         logdet = np.linalg.slogdet(scatter)[1]
         evidence[kind] = np.log(mass.sum()) - logdet / 2.0 - (tail + d) / 2.0 * np.log1p(q / tail)
     return np.asarray(evidence[1] - evidence[0])
 
 
-def _metric(V: Floats, similar: Ints, w: Floats, tested: Floats, seed: int) -> Floats:
+def _metric(V: Floats, similar: Ints, w: Floats, tested: Floats, start: Floats, seed: int) -> Floats:
     """How far the tested pairs are inside the threshold of a metric of small violation cost."""
     from lptml.anneal import anneal
 
@@ -231,12 +271,13 @@ def _metric(V: Floats, similar: Ints, w: Floats, tested: Floats, seed: int) -> F
     constraints = ConstraintSet.from_differences(
         V, np.where(similar == 1, 1, -1), bounds=(1.0, 1.0), weight=w / kinds[similar]
     )
+    D = constraints.D
     A = anneal(
         constraints,
-        np.eye(V.shape[1]),
+        start,
         steps=_STEPS,
         final_temperature=_TEMPERATURE,
-        shrinkage=0.2,
+        shrinkage=max(0.2, D / (D + len(V))),  # few pairs for so many entries: stay near the start
         rng=np.random.default_rng(seed),
         batch=4096,
     )

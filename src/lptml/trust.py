@@ -54,6 +54,7 @@ _RIDGE = 0.5
 _ENTROPY = 0.1  # weight of the entropy; without it 30% wrong labels are taken for 20%, see docs/suspects.md
 _SHRINKAGE = 0.1  # of the scatter within classes towards its diagonal
 FLOOR = 1e-3  # a single testimony never calls a class less likely than this
+_SHARPEST = 10.0  # typical log-odds at most: sharper ones would round to certainty and no longer rank
 _FEWEST = 1e-3  # smallest share of wrong labels considered
 _CALIBRATION_POINTS = 3000
 _STRANGE = 15.0  # squared standard deviations a feature at which a point may be a stranger
@@ -369,13 +370,12 @@ class Calibrated:
 def calibrate(evidence: Floats, codes: Ints) -> Calibrated:
     """Probabilities from log-evidence: temperature and share of wrong labels by penalised likelihood."""
     N, K = evidence.shape
-    evidence = evidence - evidence.max(axis=1, keepdims=True)
     some = slice(None, None, max(1, N // _CALIBRATION_POINTS))
     E, y = evidence[some], codes[some]
     own = np.arange(len(E))
     rates = np.r_[_FEWEST, np.linspace(0.01, 0.9 * (K - 1) / K, 24)]  # (25,)
     best = (-np.inf, 1.0, _FEWEST)
-    for sharpness in np.geomspace(0.05, 20.0, 25):
+    for sharpness in np.geomspace(0.05, _SHARPEST, 25) / _typical_margin(E):
         P = _softmax(sharpness * E)
         p = P[own, y][:, None]
         likelihood = np.log(p * (1.0 - rates) + (1.0 - p) * rates / (K - 1) + 1e-300).mean(axis=0)
@@ -387,6 +387,13 @@ def calibrate(evidence: Floats, codes: Ints) -> Calibrated:
     probability = _softmax(sharpness * evidence)
     rho = noise_rate_near(probability[some][own, y], K, start)
     return Calibrated(probability, rho, highest)
+
+
+def _typical_margin(E: Floats) -> float:
+    """Median lead of the first class over the second; the unit of sharpness."""
+    top = np.partition(E, -2, axis=1)
+    margin = float(np.median(top[:, -1] - top[:, -2]))
+    return margin if margin > 1e-9 else 1.0
 
 
 def noise_rate_near(p: Floats, K: int, rho: float) -> float:
