@@ -37,7 +37,7 @@ def test_cross_validation_and_grid_search_of_a_pipeline(iris):
     X, _, y, _ = iris
     pipe = make_pipeline(StandardScaler(), LPTML_Supervised(**FAST, validation=None), KNeighborsClassifier())
     assert cross_val_score(pipe, X, y, cv=2, error_score="raise").mean() > 0.85
-    grid = {"lptml_supervised__constraints": ["all", "triplets"], "kneighborsclassifier__n_neighbors": [3, 5]}
+    grid = {"lptml_supervised__constraints": ["all", "triplets"]}
     search = GridSearchCV(pipe, grid, cv=2, error_score="raise").fit(X, y)
     assert search.best_score_ > 0.85
 
@@ -86,11 +86,11 @@ def test_a_metric_that_is_not_linear_in_the_input():
 def test_data_frames_through_a_pipeline(frame):
     data = load_wine()
     names = list(data.feature_names[:4])
-    X = frame(dict(zip(names, data.data[:, :4].T)))
+    X = frame(dict(zip(names, data.data[::4, :4].T)))
     learner = LPTML_Supervised(**FAST)
     kind = "pandas" if frame is pd.DataFrame else "polars"
     pipe = make_pipeline(StandardScaler(), learner).set_output(transform=kind)
-    Z = pipe.fit_transform(X, data.target)
+    Z = pipe.fit_transform(X, data.target[::4])
     assert isinstance(Z, frame)
     assert list(Z.columns) == [f"lptml_supervised{i}" for i in range(4)]
     assert list(pipe[-1].feature_names_in_) == list(pipe[0].get_feature_names_out())
