@@ -217,5 +217,5 @@ def _fingerprint(problem: Problem, scoring: ConstraintSet, rows: list[int], keep
         digest.update(value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode())
     for array in (scoring.V, scoring.W, scoring.sign, scoring.bound, scoring.weight):
         if array is not None:
-            digest.update(memoryview(np.ascontiguousarray(array)).cast("B"))
+            digest.update(np.ascontiguousarray(array).view(np.uint8).data)
     return digest.hexdigest()

@@ -113,8 +113,8 @@ class LabelCleaner(MetaEstimatorMixin, BaseEstimator):
     >>> noisy = y.copy()
     >>> noisy[[3, 60, 120]] = [1, 2, 0]
     >>> cleaner = LabelCleaner(KNeighborsClassifier(), action="correct").fit(X, noisy)
-    >>> cleaner.suspects_, cleaner.labels_[cleaner.suspects_]
-    (array([  3, 120,  60]), array([0, 2, 1]))
+    >>> sorted(cleaner.suspects_.tolist()), cleaner.labels_[[3, 60, 120]].tolist()
+    ([3, 60, 120], [0, 1, 2])
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
