@@ -51,6 +51,13 @@ def _files(results: Path) -> list[tuple[str, Path]]:
 def _opening(records: dict[str, Record]) -> str:
     some = next(iter(records.values()))
     options, found = some["options"], some["versions"]
+    left = sum(record["pieces_not_run"] for record in records.values())
+    cut = (
+        "**This run was cut short by its time limit** (the last table says where): numbers that rest on few "
+        "executions are indications. The same command goes on where it stopped.\n\n"
+        if left
+        else ""
+    )
     return f"""
 # The paper, reproduced
 
@@ -68,8 +75,8 @@ NCA (scikit-learn), ITML, LMNN, MMC, MCML, LFDA, RCA ([our implementations](base
 of *LPTML* (our default). *LPTML robust k-NN* is `RobustKNeighborsClassifier`. Peers get the setting in which
 each was strongest here: ITML gamma = 10, LFDA 20 neighbours, MMC 1000 pairs of each kind.
 
-lptml {found["lptml"]}, Python {found["python"]}, NumPy {found["numpy"]}, SciPy {found["scipy"]}, scikit-learn
-{found["scikit-learn"]}, Numba {found["numba"]}.
+{cut}lptml {found["lptml"]}, Python {found["python"]}, NumPy {found["numpy"]}, SciPy {found["scipy"]},
+scikit-learn {found["scikit-learn"]}, Numba {found["numba"]}.
 """
 
 
