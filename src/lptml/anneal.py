@@ -40,8 +40,7 @@ _SERIAL = 1e9  # below this many multiplications a step, the threads of BLAS cos
 class Schedule:
     """How an annealing cools; temperatures and step lengths are in units of the largest bound.
 
-    The defaults are the best of a sweep over Wine at u = l and at u = 10th, l = 90th percentile, as
-    docs/refinement.md tells.
+    The defaults were chosen by hand on four splits of Wine, at u = l and at u = 10th, l = 90th percentile.
     """
 
     steps: int = 400
