@@ -111,7 +111,7 @@ The paper's table (LPTML with t = 2000; ours with t = {options["trials"]}):
 
 {table_of(["data", "method", "paper", "here"], published)}
 
-All methods, accuracy in %, {count_executions(table)} executions:
+All methods, accuracy in %, {count_executions(table)}:
 
 {table_of(["method", *(title(name) for name in table)], everything)}
 
@@ -170,7 +170,7 @@ def _violations(record: Record, images: str) -> str:
     return f"""
 ## Violated constraints and accuracy against iterations
 
-Wine, raw features, PCA to d, {count_executions(curves)} executions. The search of the paper never leaves the
+Wine, raw features, PCA to d, {count_executions(curves)}. The search of the paper never leaves the
 trivial metric far behind at these bounds; refinement of the same search does.
 
 ![violated constraints and accuracy against iterations]({images}/figure-violations.png)
@@ -204,7 +204,7 @@ points, with random labels, at random positions of a disc, rotated as well.
 
 {table_of(["method", "paper, without", "paper, with", "without", "with"], published)}
 
-Accuracy in %, {count_executions(table)} executions:
+Accuracy in %, {count_executions(table)}:
 
 {table_of(["method", *table], everything)}
 
@@ -223,7 +223,7 @@ def _dimension(record: Record, images: str) -> str:
 ## Running time against the dimension
 
 CPU seconds of one core (in parentheses the paper's seconds, on its machine), Wine after PCA to d,
-{count_executions(seconds)} executions.
+{count_executions(seconds)}.
 
 ![running time against the dimension]({images}/figure-dimension.png)
 
@@ -272,7 +272,7 @@ def _noise(record: Record, images: str) -> str:
     return f"""
 ## Label noise
 
-Share of wrong training labels; clean test labels; {count_executions(summary["suspects"])} executions. Each
+Share of wrong training labels; clean test labels; {count_executions(summary["suspects"])}. Each
 cell is accuracy in %, three ways: as it is / with the k-NN labels cleaned by our suspects / with clean k-NN
 labels. "adversarial" flips whole neighbourhoods of five points.
 

@@ -26,8 +26,9 @@ def count_executions(table: dict[str, Any]) -> str:
             counts.add(int(entry["executions"]))
         waiting += [each for each in entry.values() if isinstance(each, dict)]
     if not counts:
-        return "no"
-    return str(min(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
+        return "no executions"
+    number = str(min(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
+    return f"{number} execution{'' if max(counts) == 1 else 's'}"
 
 
 def table_of(header: list[str], rows: list[list[str]]) -> str:
