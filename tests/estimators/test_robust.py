@@ -1,11 +1,60 @@
 """LabelCleaner and RobustKNeighborsClassifier: scikit-learn's contract, and labels that are wrong."""
 
+import numpy as np
+import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from lptml import LabelCleaner, RobustKNeighborsClassifier
+from lptml.datasets import load_wine, make_synthetic
+from lptml.noise import flip_labels, flip_pairs
 
 
 @parametrize_with_checks([RobustKNeighborsClassifier(), LabelCleaner(LogisticRegression())])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
+
+
+def test_wrong_labels_hardly_hurt():
+    X, y = load_wine(return_X_y=True)
+    noisy = flip_labels(y[::2], 0.3, random_state=0)
+    robust = RobustKNeighborsClassifier(random_state=0).fit(X[::2], noisy.labels)
+    assert robust.score(X[1::2], y[1::2]) > 0.9
+    again = RobustKNeighborsClassifier(random_state=0).fit(X[::2], noisy.labels)
+    assert np.array_equal(robust.predict_proba(X), again.predict_proba(X))
+
+
+def test_cleaner_drops_corrects_and_counts():
+    X, y = make_synthetic(random_state=0, return_X_y=True)
+    names = np.array(["left", "right"])[y]
+    noisy = flip_labels(names, 0.1, random_state=0)
+    dropped = LabelCleaner(KNeighborsClassifier(4), n_suspects=10).fit(X, noisy.labels)
+    assert set(dropped.suspects_) == set(np.flatnonzero(noisy.flipped))
+    assert dropped.estimator_.n_samples_fit_ == len(y) - 10
+    corrected = LabelCleaner(KNeighborsClassifier(4), n_suspects=10, action="correct").fit(X, noisy.labels)
+    assert (corrected.labels_ == names).all()
+
+
+def test_cleaner_of_pairs():
+    X, y = load_wine(return_X_y=True)
+    i, j = np.random.default_rng(0).integers(len(X), size=(2, 300))
+    i, j = i[i != j], j[i != j]
+    verdicts = flip_pairs(np.where(y[i] == y[j], 1, -1), 0.1, random_state=0)
+
+    class Remember(KNeighborsClassifier):
+        def fit(self, X, y):
+            self.seen_ = X.shape
+            return self
+
+    cleaner = LabelCleaner(Remember(), n_suspects=20).fit(np.stack([X[i], X[j]], axis=1), verdicts.labels)
+    assert cleaner.estimator_.seen_ == (len(i) - 20, 2, 13)
+    assert verdicts.flipped[cleaner.suspects_].mean() > 0.6
+
+
+def test_bad_parameters_are_named():
+    X, y = load_wine(return_X_y=True)
+    with pytest.raises(ValueError, match="n_suspects"):
+        LabelCleaner(KNeighborsClassifier(), n_suspects=-1).fit(X, y)
+    with pytest.raises(ValueError, match="requires y"):
+        LabelCleaner(KNeighborsClassifier()).fit(X, None)
