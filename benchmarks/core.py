@@ -14,6 +14,7 @@ import scs
 from scipy import sparse
 
 from lptml import _sdp_kernel as kernel
+from lptml._sdp_scaling import scale_problem
 from lptml.constraints import ConstraintSet
 from lptml.sdp import ATTEMPTS, Problem, Status, solve_basis, solve_problem
 
@@ -105,8 +106,8 @@ def kernel_seconds(p: Problem) -> float:
     (m, d), first = p.V.shape, ATTEMPTS[0]
     U, h, R = np.empty((m, d)), np.empty(m), np.empty((0, d, d))
     C0, T, A, X = np.empty((4, d, d))
-    y, z = np.empty((2, m))
-    kernel.scale_problem(p.V, p.W, p.sign, p.bound, p.R, 0.0, p.C0, first.lower, first.cost, U, h, R, C0, T)
+    y, z, units = np.empty((3, m))
+    scale_problem(p.V, p.W, p.sign, p.bound, p.R, 0.0, p.C0, first.lower, first.cost, U, h, R, C0, T, units)
     return seconds(
         lambda: kernel.solve(U, m, p.sign, h, R, C0, 0.0, first.elastic, TOLERANCE, 80, T, A, X, y, z)
     )

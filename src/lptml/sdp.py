@@ -19,7 +19,8 @@ from __future__ import annotations
 import enum
 import functools
 import importlib.util
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ from numpy.typing import NDArray
 from lptml import _sdp_kernel as kernel
 from lptml._compile import announce
 from lptml._farkas import repairs
+from lptml._sdp_scaling import scale_problem
 from lptml.certify import (
     Residuals,
     arrays,
@@ -107,8 +109,7 @@ class Certificate:
     radius: float
 
 
-@dataclass(frozen=True)
-class Solution:
+class Solution(NamedTuple):
     """The answer to a basis problem.
 
     Attributes
@@ -267,7 +268,7 @@ def _positive_definite(matrix: Floats) -> bool:
 def solve_problem(problem: Problem, solver: str = "numba", tol: float = 1e-9) -> Solution:
     """Solve an instance whose arrays are known to be valid; the entry for inner loops."""
     n = problem.m + len(problem.R)
-    if n == 0 or (problem.c == 0 and not np.count_nonzero(problem.sign < 0) and problem.rho >= 0):
+    if n == 0 or (problem.c == 0 and problem.rho >= 0 and problem.sign.min(initial=1.0) > 0):
         return _closed_form(problem, n)
     failed = []
     if solver == "numba":
@@ -288,7 +289,7 @@ def solve_problem(problem: Problem, solver: str = "numba", tol: float = 1e-9) ->
         raise ImportError('solver="clarabel" needs Clarabel: pip install clarabel')
     best = min(failed, key=lambda solution: (not _feasible(solution.residuals), solution.residuals.largest))
     if _feasible(best.residuals) and best.residuals.largest <= ACCEPT_DEGENERATE:
-        return replace(best, status=Status.OPTIMAL)
+        return best._replace(status=Status.OPTIMAL)
     return best
 
 
@@ -307,27 +308,26 @@ def _solve_kernel(problem: Problem, attempt: Attempt, tol: float) -> Solution:
     d, n = len(p.C0), p.m + len(p.R)
     U, h, R = np.empty((p.m + len(p.W), d)), np.empty(n), np.empty(p.R.shape)
     C0, T, A, X = np.empty((d, d)), np.empty((d, d)), np.empty((d, d)), np.empty((d, d))
-    y, z = np.empty(n), np.empty(n)
-    size, unit = kernel.scale_problem(
-        p.V, p.W, p.sign, p.bound, p.R, p.rho, p.C0, attempt.lower, attempt.cost, U, h, R, C0, T
+    y, z, units = np.empty(n), np.empty(n), np.empty(n)
+    size = scale_problem(
+        p.V, p.W, p.sign, p.bound, p.R, p.rho, p.C0, attempt.lower, attempt.cost, U, h, R, C0, T, units
     )
     _, iterations, t = kernel.solve(
         U, p.m, p.sign, h, R, C0, p.c / size, attempt.elastic, tol, _MAX_ITERATIONS, T, A, X, y, z
     )
-    units = np.append(p.bound, unit) if len(p.R) else p.bound
     # Strict complementarity: of a multiplier and its slack, one is of the order of the tolerance.
     tight = y > z
-    for weights in (y * tight, y):
+    for weights in (np.where(tight, y, 0.0), y):
         if t < ACCEPT:
-            solution = conclude(p, A, weights * size / units, tight, iterations, "numba", t)
+            solution = conclude(p, A, weights / units, tight, iterations, "numba", t)
             if solution.status is Status.OPTIMAL:
                 return solution
         if t > 0.01 * ACCEPT:
             for multipliers in repairs(U, p.sign, R, weights, X):
-                found = certificate(p, multipliers / units)
+                found = certificate(p, multipliers / (units * size))
                 if found is not None:
                     return infeasible(p, A, found, iterations, "numba", t)
-    return conclude(p, A, y * size / units, tight, iterations, "numba", t)
+    return conclude(p, A, y / units, tight, iterations, "numba", t)
 
 
 def conclude(
