@@ -109,7 +109,9 @@ def kernel_seconds(p: Problem) -> float:
     y, z, units = np.empty((3, m))
     scale_problem(p.V, p.W, p.sign, p.bound, p.R, 0.0, p.C0, first.lower, first.cost, U, h, R, C0, T, units)
     return seconds(
-        lambda: kernel.solve(U, m, p.sign, h, R, C0, 0.0, first.elastic, TOLERANCE, 80, T, A, X, y, z)
+        lambda: kernel.solve(
+            U, m, p.sign, h, R, C0, 0.0, first.elastic, TOLERANCE, TOLERANCE, 80, T, A, X, y, z
+        )
     )
 
 

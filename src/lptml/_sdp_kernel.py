@@ -203,6 +203,7 @@ def solve(
     c: float,
     K: float,
     tol: float,
+    loose: float,
     max_iter: int,
     coordinates: Floats,
     A: Floats,
@@ -211,6 +212,8 @@ def solve(
     best_z: Floats,
 ) -> tuple[int, int, float]:
     """Solve the problem above; returns (code, iterations, t).
+
+    It stops at errors below ``tol``, or below ``loose`` where the constraints clearly contradict each other.
 
     X, y and z of the best iterate go to the last three arguments, and T'XT for the ``coordinates`` T to A:
     arrays that the caller makes cost a fraction of arrays that are returned.
@@ -282,7 +285,7 @@ def solve(
             for i in range(n):
                 best_y[i] = y[i]
                 best_z[i] = z[i]
-        if worst <= tol:
+        if worst <= (loose if t > 0.01 else tol):
             code = CONVERGED
             break
         if iteration == max_iter or not worst < 1e6 * best:

@@ -113,6 +113,7 @@ class Instance:
     rho: float
     solver: str
     tol: float
+    loose: float | None = None
     counts: Counts = field(default_factory=Counts)
     highest: float = -np.inf  # of all values of w so far
     stalled: int = 0  # bases computed since it last rose
@@ -126,7 +127,7 @@ class Instance:
 
     def solve(self, index: Ints) -> Solution:
         """w of the constraints with these numbers (Basic-LPTML)."""
-        solution = solve_problem(self.problem(index), self.solver, self.tol)
+        solution = solve_problem(self.problem(index), self.solver, self.tol, self.loose)
         self.counts.solves += 1
         self.counts.iterations += solution.iterations
         return solution
@@ -177,6 +178,7 @@ def exact_lptml(
     minimal: bool = True,
     solver: str = "numba",
     tol: float = 1e-9,
+    loose: float | None = None,
 ) -> ExactResult:
     """The paper's Algorithm 1: the best metric among those that satisfy all constraints.
 
@@ -198,6 +200,8 @@ def exact_lptml(
         and whenever the constraints are infeasible; a search that only needs A leaves it out.
     solver, tol :
         As in ``solve_basis``.
+    loose : float, optional
+        Tolerance of the metric of clearly infeasible constraints, where it is larger than ``tol``.
 
     Returns
     -------
@@ -233,7 +237,7 @@ def exact_lptml(
         C0 = objective.matrix
     else:
         C0 = objective.linear_part(constraints, feature_scale(constraints))
-    instance = Instance(constraints, C0, objective.log_det, R, bound, solver, tol)
+    instance = Instance(constraints, C0, objective.log_det, R, bound, solver, tol, loose)
     generator = np.random.default_rng(rng)
     basis, solution = _STRATEGIES[strategy](instance, generator, batch)
     return _conclude(instance, basis, solution, minimal)

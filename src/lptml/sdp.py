@@ -265,8 +265,14 @@ def _positive_definite(matrix: Floats) -> bool:
     return True
 
 
-def solve_problem(problem: Problem, solver: str = "numba", tol: float = 1e-9) -> Solution:
-    """Solve an instance whose arrays are known to be valid; the entry for inner loops."""
+def solve_problem(
+    problem: Problem, solver: str = "numba", tol: float = 1e-9, loose: float | None = None
+) -> Solution:
+    """Solve an instance whose arrays are known to be valid; the entry for inner loops.
+
+    Of a clearly infeasible one the metric is only found to a tolerance of ``loose`` (by default ``tol``); the
+    certificate is verified all the same.
+    """
     n = problem.m + len(problem.R)
     if n == 0 or (problem.c == 0 and problem.rho >= 0 and problem.sign.min(initial=1.0) > 0):
         return _closed_form(problem, n)
@@ -274,7 +280,7 @@ def solve_problem(problem: Problem, solver: str = "numba", tol: float = 1e-9) ->
     if solver == "numba":
         _announce()
         for attempt in ATTEMPTS:
-            solution = _solve_kernel(problem, attempt, tol)
+            solution = _solve_kernel(problem, attempt, tol, tol if loose is None else loose)
             if solution.status is not Status.FAILED:
                 return solution
             failed.append(solution)
@@ -302,7 +308,7 @@ def _feasible(residuals: Residuals) -> bool:
     return residuals.primal <= ACCEPT / 3
 
 
-def _solve_kernel(problem: Problem, attempt: Attempt, tol: float) -> Solution:
+def _solve_kernel(problem: Problem, attempt: Attempt, tol: float, loose: float) -> Solution:
     """One run of the kernel and the check of what it says."""
     p = problem
     d, n = len(p.C0), p.m + len(p.R)
@@ -313,7 +319,7 @@ def _solve_kernel(problem: Problem, attempt: Attempt, tol: float) -> Solution:
         p.V, p.W, p.sign, p.bound, p.R, p.rho, p.C0, attempt.lower, attempt.cost, U, h, R, C0, T, units
     )
     _, iterations, t = kernel.solve(
-        U, p.m, p.sign, h, R, C0, p.c / size, attempt.elastic, tol, _MAX_ITERATIONS, T, A, X, y, z
+        U, p.m, p.sign, h, R, C0, p.c / size, attempt.elastic, tol, loose, _MAX_ITERATIONS, T, A, X, y, z
     )
     # Strict complementarity: of a multiplier and its slack, one is of the order of the tolerance.
     tight = y > z

@@ -16,8 +16,8 @@ A candidate whose first folds are clearly worse than the best so far is not fitt
 
 Choice. The standardised metric is the default that every other candidate must beat by a discount times the
 standard error of the mean difference of the scores, over the same points; the discount is larger for the
-other preprocessings, which are rarely better, than for learned metrics. So with few points, or equal scores,
-nothing is risked. ``validation=None`` in :class:`lptml.LPTML_Supervised` does without all this.
+other preprocessings, which are rarely better, than for learned metrics, and grows with the number of features
+a point. So with few points, or equal scores, nothing is risked. ``validation=None`` in :class:`lptml.LPTML_Supervised` does without all this.
 """
 
 from __future__ import annotations
@@ -230,7 +230,7 @@ def select(
     if initial_metric is not None:
         candidates.append(_initial(np.asarray(initial_metric, dtype=np.float64), d))
     table = _compare(view, candidates, weight, rng, deadline)
-    winner = _winner(table)
+    winner = _winner(table, d / min(len(points), VALIDATION_POINTS))
     chosen = next(c for c in candidates if c.name == winner.name)
     L = _build(chosen, view)
     pairs = LabelledPairs.from_labels(points, codes, bounds=(u, l), point_weight=weight)
@@ -249,14 +249,14 @@ def _check(X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple
     return points, codes, None if sample_weight is None else check_weight(sample_weight, len(points))
 
 
-def _winner(table: Iterable[Tried]) -> Tried:
+def _winner(table: Iterable[Tried], features_a_point: float) -> Tried:
     """The candidate of largest advantage after the discount; the first of equals."""
 
     def worth(tried: Tried) -> float:
         if tried.name == _REFERENCE:
             return 0.0
         discount = DISCOUNT_PRIOR if tried.name in _PRIOR_NAMES else DISCOUNT_LEARNED
-        return tried.advantage - discount * tried.error
+        return tried.advantage - discount * (1.0 + features_a_point) * tried.error
 
     return max(table, key=worth)
 
