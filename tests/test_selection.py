@@ -29,9 +29,10 @@ def test_the_default_stands_unless_clearly_beaten():
         return Tried(name, None, 0.9, advantage, error, 0.0)
 
     default = tried("standardised", 0.0, 0.01)
-    assert _winner([default, tried("within classes", 0.01, 0.05)]).name == "standardised"
-    assert _winner([default, tried("within classes", 0.05, 0.05)]).name == "within classes"
-    assert _winner([default, tried("identity", 0.04, 0.05)]).name == "standardised"
+    assert _winner([default, tried("within classes", 0.01, 0.05)], 0.1).name == "standardised"
+    assert _winner([default, tried("within classes", 0.05, 0.05)], 0.1).name == "within classes"
+    assert _winner([default, tried("within classes", 0.05, 0.05)], 1.5).name == "standardised"
+    assert _winner([default, tried("identity", 0.04, 0.05)], 0.1).name == "standardised"
 
 
 def test_every_class_is_dealt_to_every_fold():
