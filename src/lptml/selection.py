@@ -17,7 +17,8 @@ A candidate whose first folds are clearly worse than the best so far is not fitt
 Choice. The standardised metric is the default that every other candidate must beat by a discount times the
 standard error of the mean difference of the scores, over the same points; the discount is larger for the
 other preprocessings, which are rarely better, than for learned metrics, and grows with the number of features
-a point. So with few points, or equal scores, nothing is risked. ``validation=None`` in :class:`lptml.LPTML_Supervised` does without all this.
+a point. So with few points, or equal scores, nothing is risked. ``validation=None`` in
+:class:`lptml.LPTML_Supervised` does without all this.
 """
 
 from __future__ import annotations

@@ -2,11 +2,14 @@
 
 For labelled points the work is done by :mod:`lptml.trust`. For bare pairs, of which just "similar" or
 "dissimilar" is known, the same alternation of metric and trust runs on pairs: a verdict is judged by metrics
-that were fitted without it. The pairs are dealt into five folds; two witnesses are fitted to the others, each
-pair weighted by its trust, and testify about the fold:
+that were fitted without it. The pairs are dealt into five folds; three witnesses are fitted to the others,
+each pair weighted by its trust, and testify about the fold:
 
 - the **spread** of similar and of dissimilar differences: the log-likelihood ratio of two t distributions
   with the scatters of both kinds (the metric of Köstinger et al. 2012, with heavy tails);
+- the **contrast**: the difference of the inverses of the two scatters as a metric, with so large a ridge that
+  it does not depart from plain distances without need, in the given or in standardised features, whichever
+  tell the kinds apart better: for few pairs and many features;
 - the **metric** of small violation cost (:func:`lptml.anneal.anneal`, stopped at a mild temperature): by how
   much the pair is on the right side of the threshold.
 
@@ -192,7 +195,7 @@ def _judge_pairs(V: Floats, similar: Ints, weight: Floats, seed: int) -> PairTru
     scaled = V / np.where(size > 0, size, 1.0)
     lengths = [_length(V), _length(scaled)]
     starts = [np.diag((size / size.max()) ** 2) if size.max() > 0 else np.eye(len(size)), np.eye(len(size))]
-    V = scaled
+    given, V = V, scaled
     order = rng.permutation(len(V))
     fold = np.empty(len(V), dtype=np.int64)
     fold[order[np.argsort(similar[order], kind="stable")]] = np.arange(len(V)) % _FOLDS
@@ -201,16 +204,21 @@ def _judge_pairs(V: Floats, similar: Ints, weight: Floats, seed: int) -> PairTru
     mean = np.zeros((len(V), 2))
     for _ in range(_ROUNDS):
         w = weight * np.maximum(trust, 1e-3)
-        spread, metric = np.zeros((len(V), 2)), np.zeros((len(V), 2))
-        unlearned = [calibrate(_near(length, similar, w), similar) for length in lengths]
-        best = int(unlearned[1].likelihood >= unlearned[0].likelihood)
+        spread, contrast, metric = np.zeros((3, len(V), 2))
+        unlearned = [
+            calibrate(_column(_threshold(length, similar, w) - length), similar).likelihood
+            for length in lengths
+        ]
+        best = int(unlearned[1] >= unlearned[0])
+        U = scaled if best else given
         for f in range(_FOLDS):
             inside, outside = fold == f, fold != f
             spread[inside, 1] = _spread(V[outside], similar[outside], w[outside], V[inside])
+            contrast[inside, 1] = _contrast(U[outside], similar[outside], w[outside], U[inside])
             metric[inside, 1] = _metric(
                 V[outside], similar[outside], w[outside], V[inside], starts[best], seed
             )
-        testimonies = [unlearned[best], calibrate(spread, similar), calibrate(metric, similar)]
+        testimonies = [calibrate(evidence, similar) for evidence in (spread, contrast, metric)]
         verdict = calibrate(_together(testimonies), similar)
         trust = posterior_right(verdict.probability[own, similar], verdict.noise_rate, 2)
         mean += verdict.probability / _ROUNDS
@@ -229,13 +237,17 @@ def _length(V: Floats) -> Floats:
     return np.log(np.maximum(np.einsum("ij,ij->i", V, V), 1e-300))
 
 
-def _near(length: Floats, similar: Ints, w: Floats) -> Floats:
-    """(n, 2) evidence from a distance that needs no learning: how far below the best threshold it is."""
+def _column(evidence: Floats) -> Floats:
+    """(n, 2): the evidence for similar, beside none for dissimilar."""
+    return np.stack([np.zeros(len(evidence)), evidence], axis=1)
+
+
+def _threshold(length: Floats, similar: Ints, w: Floats) -> float:
+    """The length that parts similar from dissimilar pairs best, both kinds counting alike."""
     order = np.argsort(length, kind="stable")
     kinds = np.bincount(similar, weights=w, minlength=2)
     gain = np.where(similar == 1, w, -w)[order] / kinds[similar[order]]
-    best = int(np.cumsum(gain).argmax())
-    return np.stack([np.zeros(len(length)), length[order[best]] - length], axis=1)
+    return float(length[order[int(np.cumsum(gain).argmax())]])
 
 
 def _spread(V: Floats, similar: Ints, w: Floats, tested: Floats) -> Floats:
@@ -258,6 +270,20 @@ def _spread(V: Floats, similar: Ints, w: Floats, tested: Floats) -> Floats:
         logdet = np.linalg.slogdet(scatter)[1]
         evidence[kind] = np.log(mass.sum()) - logdet / 2.0 - (tail + d) / 2.0 * np.log1p(q / tail)
     return np.asarray(evidence[1] - evidence[0])
+
+
+def _contrast(V: Floats, similar: Ints, w: Floats, tested: Floats) -> Floats:
+    """How far the tested differences are inside the threshold of the metric S^-1 - D^-1, ridges added."""
+    ridge = max(float((V**2).mean()), 1e-300) * np.eye(V.shape[1])
+    inverses = []
+    for kind in (0, 1):
+        rows, mass = V[similar == kind], w[similar == kind]
+        inverses.append(np.linalg.inv(rows.T @ (rows * mass[:, None]) / mass.sum() + ridge))
+    values, Q = np.linalg.eigh(inverses[1] - inverses[0])
+    if not values[-1] > 0:  # similar pairs are the wider ones in every direction
+        return np.zeros(len(tested))
+    L = Q * np.sqrt(np.maximum(values, 0.0))
+    return _threshold(_length(V @ L), similar, w) - _length(tested @ L)
 
 
 def _metric(V: Floats, similar: Ints, w: Floats, tested: Floats, start: Floats, seed: int) -> Floats:
