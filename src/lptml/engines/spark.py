@@ -18,7 +18,7 @@ import traceback
 import uuid
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
@@ -26,7 +26,7 @@ from typing import Any, Self
 import pyarrow as pa
 from joblib import cpu_count
 from py4j.protocol import Py4JError, Py4JNetworkError
-from pyspark import SparkConf, SparkContext, StorageLevel, TaskContext
+from pyspark import InheritableThread, SparkConf, SparkContext, StorageLevel, TaskContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -133,14 +133,13 @@ class SparkTrials:
         group = f"lptml-{uuid.uuid4().hex}"
         flown: dict[Future[list[Any]], tuple[Unit, int]] = {}  # with the number of times it has raised
         deaths = _Deaths()
-        pool = ThreadPoolExecutor(max_workers=256, thread_name_prefix="lptml-spark")
         try:
             while True:
                 while len(flown) < self.workers + 1:  # one ahead
                     unit = next(waiting, None)
                     if unit is None:
                         break
-                    flown[pool.submit(self._job, group, unit)] = unit, 0
+                    flown[_in_background(self._job, group, unit)] = unit, 0
                 if not flown:
                     return
                 done = wait(flown, timeout=_HEARTBEAT, return_when=FIRST_COMPLETED).done
@@ -152,23 +151,43 @@ class SparkTrials:
                         [result] = future.result()
                     except (Py4JError, PySparkException, OSError) as error:
                         deaths.note(self._context, error)
-                        flown[pool.submit(self._job, group, unit)] = unit, raised
+                        flown[_in_background(self._job, group, unit)] = unit, raised
                         continue
                     if isinstance(result, Raised):
                         result.settle(raised)
-                        flown[pool.submit(self._job, group, unit)] = unit, raised + 1
+                        flown[_in_background(self._job, group, unit)] = unit, raised + 1
                         continue
                     yield result
         finally:
             if flown and _alive(self._context):
                 self._context.cancelJobGroup(group)
-            pool.shutdown(wait=False, cancel_futures=True)
 
     def _job(self, group: str, unit: Unit) -> list[Any]:
         problem = self._problem
         self._context.setJobGroup(group, f"lptml: trials from {unit.first}", interruptOnCancel=True)
         one = self._context.parallelize([unit], 1)
         return one.map(lambda unit: guarded(on_one_core, problem.value, unit)).collect()
+
+
+def _in_background(job: Callable[..., list[Any]], *arguments: Any) -> Future[list[Any]]:
+    """Run a job in a thread that ends with the interpreter.
+
+    The job of a cluster that went away may never return, and the threads of an executor are waited for at
+    exit.
+    """
+    future: Future[list[Any]] = Future()
+
+    def work() -> None:
+        try:
+            future.set_result(job(*arguments))
+        except BaseException as error:
+            future.set_exception(error)
+
+    try:
+        InheritableThread(target=work, daemon=True, name="lptml-spark").start()
+    except (Py4JError, PySparkException, OSError) as error:
+        future.set_exception(error)
+    return future
 
 
 class SparkMapper:
