@@ -26,13 +26,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from lptml.constraints import ConstraintSet, Floats, Ints
 from lptml.trust import (
-    FLOOR,
     TAILS,
-    Calibrated,
     Trust,
     calibrate,
     noise_rate_near,
     posterior_right,
+    together,
     trust_labels,
 )
 from lptml.validation import check_points, check_tuples, check_verdicts, check_weight
@@ -219,18 +218,11 @@ def _judge_pairs(V: Floats, similar: Ints, weight: Floats, seed: int) -> PairTru
                 V[outside], similar[outside], w[outside], V[inside], starts[best], seed
             )
         testimonies = [calibrate(evidence, similar) for evidence in (spread, contrast, metric)]
-        verdict = calibrate(_together(testimonies), similar)
+        verdict = calibrate(together(testimonies, _CREDIT), similar)
         trust = posterior_right(verdict.probability[own, similar], verdict.noise_rate, 2)
         mean += verdict.probability / _ROUNDS
     rho = noise_rate_near(mean[own, similar], 2, verdict.noise_rate)
     return PairTrust(mean[:, 1], 1.0 - posterior_right(mean[own, similar], rho, 2), rho)
-
-
-def _together(testimonies: list[Calibrated]) -> Floats:
-    """Mean log-probability of the testimonies, weighted by what each tells beyond a toss of a coin."""
-    worth = np.array([max(testimony.likelihood + np.log(2.0), 1e-6) for testimony in testimonies]) ** _CREDIT
-    logs = [np.log(np.maximum(testimony.probability, FLOOR)) for testimony in testimonies]
-    return np.asarray(np.tensordot(worth / worth.sum(), logs, axes=1))
 
 
 def _length(V: Floats) -> Floats:

@@ -1,18 +1,21 @@
 """How far each label can be trusted: the alternation of metric and trust.
 
-A point's label is judged by what all *other* points say about it. Two witnesses testify, each leaving the
-point in question out, so that a point never vouches for itself:
+A point's label is judged by what all *other* points say about it. Two kinds of witnesses testify, each
+leaving the point in question out, so that a point never vouches for itself:
 
 - the **centres**: the Mahalanobis distance to each class's centre, under the metric that whitens the classes
   (the inverse of the scatter within classes). It is rigid, so that a whole neighbourhood of wrong labels does
   not bend it. Centres and scatter are those of a multivariate t distribution, so that far outliers, poison
   among them, hardly count; heavy or nearly Gaussian tails, whichever explains the labels better.
-- the **surroundings**: regularised least squares on radial basis functions of the robustly scaled features,
-  smooth and local, for classes that are no single cluster.
+- the **surroundings**: regularised least squares on radial basis functions of the features, smooth and local,
+  for classes that are no single cluster.
+
+There are two of each: one sees the robustly scaled features, the other the features made uncorrelated, for
+data whose features mean nothing one by one (rotated, nearly collinear).
 
 One round is
 
-1. metric: both witnesses are fitted with each point weighted by its trust, and testify about every point;
+1. metric: the witnesses are fitted with each point weighted by its trust, and testify about every point;
 2. calibration: each testimony becomes class probabilities p_i(c), sharpened or flattened by one temperature
    chosen together with the share rho of wrong labels by maximum likelihood of the given labels,
 
@@ -20,7 +23,7 @@ One round is
 
    less a tenth of the mean entropy of p: few points cannot tell overlapping classes from wrong labels in
    classes that are apart, and the latter is the rule (Grandvalet and Bengio 2004). The geometric mean of
-   the testimonies is calibrated in the same way;
+   the testimonies, weighted by what each tells beyond a guess, is calibrated in the same way;
 3. trust: Bayes' rule, t_i = p_i(y_i) (1 - rho) / (p_i(y_i) (1 - rho) + (1 - p_i(y_i)) rho / (K - 1)).
 
 The first round trusts everyone; later ones alternate between a few neighbouring verdicts, so the mean of the
@@ -49,7 +52,7 @@ ROUNDS = 4
 #: Degrees of freedom of the t distributions tried for the classes: heavy tails, nearly Gaussian.
 TAILS = (4.0, 50.0)
 _LANDMARKS = 600  # radial basis functions at most
-_CELLS = 40_000_000  # entries of the matrix of basis functions at most (320 MB)
+_CELLS = 6_000_000  # entries of the matrix of basis functions at most: fewer functions beyond 10,000 points
 _RIDGE = 0.5
 _ENTROPY = 0.1  # weight of the entropy; without it 30% wrong labels are taken for 20%, see docs/suspects.md
 _SHRINKAGE = 0.1  # of the scatter within classes towards its diagonal
@@ -59,6 +62,8 @@ _FEWEST = 1e-3  # smallest share of wrong labels considered
 _CALIBRATION_POINTS = 3000
 _STRANGE = 15.0  # squared standard deviations a feature at which a point may be a stranger
 _STRANGERS = 0.25  # the largest share of them
+_CREDIT = 12.0  # how much more an informative witness counts
+_UNCORRELATED = 0.1  # what the witnesses of uncorrelated features count beside the others
 _CLIP = 8.0  # robustly scaled features beyond this many scales count as this many
 
 
@@ -150,8 +155,9 @@ def trust_labels(
     if K < 2 or N < 3:  # nobody could say otherwise
         certain = np.eye(max(K, 1))[codes]
         return Trust(certain, certain, np.zeros(N), 0.0)
-    Z = clipped(X)
-    basis = _basis_functions(Z, np.random.default_rng(0) if rng is None else rng)
+    rng = np.random.default_rng(0) if rng is None else rng
+    views = [(Z, _basis_functions(Z, rng)) for Z in (clipped(X), uncorrelated(X))]
+    prior = np.array([1.0, 1.0, _UNCORRELATED, _UNCORRELATED])
     own = np.arange(N)
     strange = strangeness(X, codes, K, given)
     given = given * (1.0 - strange)  # strangers do not vouch for each other
@@ -159,11 +165,12 @@ def trust_labels(
     mean = np.zeros((N, K))
     for _ in range(rounds):
         w = given * np.maximum(trust, 1e-3)
-        testimonies = [_surroundings(basis, codes, K, w)]
-        centres = [calibrate(_centres(Z, codes, K, w, tail), codes) for tail in TAILS]
-        testimonies.append(max(centres, key=lambda c: c.likelihood).probability)
-        together = np.mean([np.log(np.maximum(p, FLOOR)) for p in testimonies], axis=0)  # (N, K)
-        verdict = calibrate(together, codes)
+        testimonies = []
+        for Z, basis in views:
+            testimonies.append(_surroundings(basis, codes, K, w))
+            centres = [calibrate(_centres(Z, codes, K, w, tail), codes) for tail in TAILS]
+            testimonies.append(max(centres, key=lambda c: c.likelihood))
+        verdict = calibrate(together(testimonies, _CREDIT, prior), codes)
         trust = posterior_right(verdict.probability[own, codes], verdict.noise_rate, K)
         mean += verdict.probability / rounds
     rho = noise_rate_near(mean[own, codes], K, verdict.noise_rate)
@@ -241,6 +248,32 @@ def robust_scale(X: Floats) -> Floats:
 def clipped(X: Floats) -> Floats:
     """Features centred at the median, in units of ``robust_scale``, outliers pulled in to 8 units."""
     return np.clip((X - np.median(X, axis=0)) / robust_scale(X), -_CLIP, _CLIP)
+
+
+def uncorrelated(X: Floats, rounds: int = 20) -> Floats:
+    """The points in coordinates in which they spread alike in all directions, outliers pulled in to 8 units.
+
+    Centre and scatter are those of a t distribution with heavy tails, so that outliers hardly count.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lptml.trust import uncorrelated
+    >>> X = np.random.default_rng(0).normal(size=(500, 2)) @ [[30.0, 10.0], [0.0, 0.1]]
+    >>> Z = uncorrelated(X)
+    >>> bool(abs(np.corrcoef(Z.T)[0, 1]) < 0.05)
+    True
+    """
+    tail, (N, d) = TAILS[0], X.shape
+    Z = (X - np.median(X, axis=0)) / robust_scale(X)
+    residual, scatter = Z, np.eye(d)
+    for _ in range(rounds):
+        whitened = np.linalg.solve(np.linalg.cholesky(scatter), residual.T)  # (d, N)
+        counts = (tail + d) / (tail + np.einsum("ij,ij->j", whitened, whitened))
+        residual = Z - counts @ Z / counts.sum()
+        scatter = (residual * counts[:, None]).T @ residual / N
+        scatter += 1e-9 * max(float(np.trace(scatter)), 1e-300) / d * np.eye(d)
+    return np.clip(np.linalg.solve(np.linalg.cholesky(scatter), residual.T).T, -_CLIP, _CLIP)
 
 
 def within_class(
@@ -340,8 +373,8 @@ def _basis_functions(Z: Floats, rng: np.random.Generator) -> Floats:
     return basis
 
 
-def _surroundings(basis: Floats, codes: Ints, K: int, weight: Floats) -> Floats:
-    """(N, K) class probabilities from regularised least squares on basis functions, each point left out."""
+def _surroundings(basis: Floats, codes: Ints, K: int, weight: Floats) -> Calibrated:
+    """Class probabilities from regularised least squares on basis functions, each point left out."""
     m = basis.shape[1]
     Y = np.eye(K)[codes]
     gram = np.empty((m + 1, m + 1))  # the last row and column belong to the constant
@@ -355,7 +388,7 @@ def _surroundings(basis: Floats, codes: Ints, K: int, weight: Floats) -> Floats:
     leverage = np.minimum(weight * np.einsum("ij,ij->i", image, image), 1.0 - 1e-9)
     fitted = image @ (image.T @ (weight[:, None] * Y))
     left_out = (fitted - leverage[:, None] * Y) / (1.0 - leverage)[:, None]
-    return calibrate(4.0 * left_out, codes).probability
+    return calibrate(4.0 * left_out, codes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -387,6 +420,15 @@ def calibrate(evidence: Floats, codes: Ints) -> Calibrated:
     probability = _softmax(sharpness * evidence)
     rho = noise_rate_near(probability[some][own, y], K, start)
     return Calibrated(probability, rho, highest)
+
+
+def together(testimonies: list[Calibrated], credit: float, prior: Floats | None = None) -> Floats:
+    """(N, K) mean log-probability of the testimonies, weighted by what each tells beyond a guess."""
+    guess = np.log(testimonies[0].probability.shape[1])
+    worth = np.array([max(testimony.likelihood + guess, 1e-6) for testimony in testimonies]) ** credit
+    worth = worth if prior is None else worth * prior
+    logs = [np.log(np.maximum(testimony.probability, FLOOR)) for testimony in testimonies]
+    return np.asarray(np.tensordot(worth / worth.sum(), logs, axes=1))
 
 
 def _typical_margin(E: Floats) -> float:
