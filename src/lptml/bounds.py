@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 #: u / l when ``bounds="auto"``.
 DEFAULT_RATIO = 1.0
-_SAMPLED_PAIRS = 1_000_000  # pairs whose distances stand for all of them
+_SAMPLED_PAIRS = 200_000  # pairs whose distances stand for all of them
 
 
 def resolve_bounds(bounds: Any, distances: Floats) -> tuple[float, float]:
@@ -72,6 +72,12 @@ def resolve_bounds(bounds: Any, distances: Floats) -> tuple[float, float]:
     return check_bounds(bounds)
 
 
+def bounds_for(bounds: Any, source: ConstraintSet | LabelledPairs | Floats) -> tuple[float, float]:
+    """(u, l) for constraints, whose distances are only measured where they matter."""
+    stated = isinstance(bounds, tuple | list | np.ndarray) and len(bounds) == 2
+    return check_bounds(bounds) if stated else resolve_bounds(bounds, training_distances(source))
+
+
 def _percentiles(a: Any, b: Any, distances: Floats, positive: Floats) -> tuple[float, float]:
     try:
         a, b = float(a), float(b)
@@ -96,7 +102,7 @@ def training_distances(
     source : ConstraintSet, LabelledPairs or array of shape (n, d)
         Pairs, labelled points, or bare difference vectors.
     random_state : int or Generator
-        Of all pairs of labelled points a million are drawn when there are more.
+        Of all pairs of labelled points 200,000 are drawn when there are more.
 
     Examples
     --------

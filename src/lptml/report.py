@@ -33,7 +33,7 @@ def labels_report(
     names: Sequence[str] | None = None,
     feature_names: Sequence[str] | None = None,
     title: str = "lptml",
-    repeats: int = 2,
+    repeats: int = 1,
     neighbors: int = 4,
     search: Any = None,
     details: Sequence[tuple[str, str]] = (),
@@ -58,7 +58,7 @@ def labels_report(
         Names of the rows; numbers from 1 by default.
     feature_names : sequence of str, optional
     title : str
-    repeats : int, default=2
+    repeats : int, default=1
         Repetitions of the two-fold cross-validation of the accuracy; each fits the estimator twice, and 0
         leaves the accuracy out.
     neighbors : int, default=4
@@ -134,7 +134,7 @@ def labels_report(
         },
         summary=summary,
         tiles=tiles,
-        notes=words.notes(data, words.for_labels(neighbors, splits), search),
+        notes=words.notes(data, words.for_labels(neighbors, splits, n), search),
         details=[*details, *words.details(estimator)],
         data=data,
     )

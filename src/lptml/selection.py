@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lptml import priors
-from lptml.bounds import resolve_bounds, training_distances
+from lptml.bounds import bounds_for
 from lptml.constraints import Floats, Ints, factor
 from lptml.labels import LabelledPairs
 from lptml.trust import Trust, robust_scale, squared_distances, trust_labels
@@ -221,7 +221,7 @@ def select(
     if trust is None:
         trust = trust_labels(points, codes, K, weight=weight, rng=rng)
     everything = LabelledPairs.from_labels(points, codes, bounds=(1.0, 1.0), point_weight=weight)
-    u, l = resolve_bounds(bounds, training_distances(everything))
+    u, l = bounds_for(bounds, everything)
     given = trust.trust if weight is None else trust.trust * weight / weight.mean()
     view = _View(points, codes, given, u / l, n_constraints, n_components, seed)
     candidates = list(_PRIORS)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lptml._report.accuracy import Accuracy
+from lptml._report.accuracy import MOST_ROWS, Accuracy
 from lptml._report.page import Tile
 from lptml._version import __version__
 
@@ -75,15 +75,16 @@ def _line(share: float) -> str:
     return f" (one axis carries {share:.1%})" if share > 0.98 else ""
 
 
-def for_labels(k: int, splits: int) -> dict[str, str]:
+def for_labels(k: int, splits: int, n: int) -> dict[str, str]:
     """The sentences that only a report on labels has."""
+    drawn = f" of {MOST_ROWS:,} rows drawn at random" if n > MOST_ROWS else ""
     return {
         "suspects": "Sorted by suspicion: how strongly the neighbours under the learned metric contradict "
         "the label. “Looks like” is the label that the trusted neighbours have. A suspect is a row to look "
         "at again, not a verdict.",
         "accuracy": f"Share of rows whose label a vote of the {k} nearest neighbours predicts, on halves of "
-        "the data that neither metric nor voters have seen; mean and standard error of "
-        f"{splits} splits.",
+        "the data that neither metric nor voters have seen; mean and standard error over the rows, "
+        f"{splits} splits{drawn}.",
     }
 
 
@@ -129,7 +130,7 @@ def _about_search(search: Any) -> str:
         return text
     return (
         "The metric above was chosen by validation, not by its cost. This is a search for the least cost "
-        f"alone, on all pairs of rows: {search.n_trials_} trials. {text}"
+        f"alone, on pairs of rows: {search.n_trials_} trials. {text}"
     )
 
 

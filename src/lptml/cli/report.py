@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from lptml.cli.errors import InputError
 from lptml.cli.judge import judge
@@ -27,6 +28,8 @@ from lptml.cli.output import check_target, emit, progress, write_text
 from lptml.cli.pairs import read_pairs
 from lptml.cli.prepare import Points
 
+_SEARCH_ROWS = 1000  # half a million pairs: a search for the page, not for a model
+
 
 @click.command()
 @click.argument("data", type=DATA)
@@ -43,7 +46,7 @@ from lptml.cli.prepare import Points
 @click.option(
     "--repeats",
     type=click.IntRange(min=0),
-    default=2,
+    default=1,
     show_default=True,
     help="Repetitions of the two-fold cross-validation of the accuracy; 0 leaves it out.",
 )
@@ -53,7 +56,7 @@ from lptml.cli.prepare import Points
 @click.option(
     "--search-seconds",
     type=click.FloatRange(min=0),
-    default=2.0,
+    default=0.5,
     show_default=True,
     help="Time for the search that the page shows where validation chose the metric without one.",
 )
@@ -106,6 +109,8 @@ def report(
         if joined is None:
             assert points.y is not None
             search = _least_cost(learned, points, search_seconds, options["random_state"])
+            if search is not None and len(points.X) > _SEARCH_ROWS:
+                shared["details"].append(("Search shown", f"on {_SEARCH_ROWS:,} rows drawn at random"))
             page = labels_report(
                 learned,
                 points.X,
@@ -136,12 +141,19 @@ def report(
 
 def _least_cost(model: Any, points: Points, seconds: float, seed: int) -> Any:
     """A short search for the metric of least cost, where validation chose the model without one."""
+    from lptml._report.accuracy import some_rows
     from lptml.estimators import LPTML_Supervised
 
     if seconds <= 0 or not getattr(model, "validation_", ()):
         return None
-    search = LPTML_Supervised(validation=None, max_trials=50, time_limit=seconds, random_state=seed)
-    return search.fit(points.X, points.y)
+    assert points.y is not None
+    rows = some_rows(len(points.X), _SEARCH_ROWS, seed)
+    if len(np.unique(points.y[rows])) < 2:
+        return None
+    search = LPTML_Supervised(validation=None, max_trials=30, time_limit=seconds, random_state=seed)
+    search.fit(points.X[rows], points.y[rows])
+    search.support_ = rows[search.support_]
+    return search
 
 
 def _stored(path: str, points: Points) -> Any:

@@ -96,9 +96,9 @@ class LPTMLBase(SuspicionMixin, CallbackSupport, BaseEstimator):
     @staticmethod
     def _bounds(bounds: Any, distinct: Pairs, given: Pairs) -> tuple[float, float]:
         """Return (u, l) for pairs: percentiles are those of all given pairs, a ratio needs their size."""
-        from lptml.bounds import resolve_bounds, training_distances
+        from lptml.bounds import bounds_for
 
-        return resolve_bounds(bounds, training_distances(given if _is_percentile(bounds) else distinct))
+        return bounds_for(bounds, given if _is_percentile(bounds) else distinct)
 
     def _learn(self, source: ConstraintSet | LabelledPairs, initial_metric: Any, data: dict[str, Any]) -> Any:
         """Learn a metric for the constraints."""

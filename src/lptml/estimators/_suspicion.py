@@ -6,6 +6,7 @@ then the learner keeps its training data.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any
 
@@ -23,6 +24,7 @@ class SuspicionMixin:
 
     _training: tuple[Any, ...] | None
     _suspicion: FloatArray | None
+    _judge: Callable[..., FloatArray]  # the suspicion of every training label, from what was remembered
 
     @property
     def suspicion_(self) -> FloatArray:
@@ -71,10 +73,6 @@ class SuspicionMixin:
         if isinstance(count, bool) or not isinstance(count, Integral) or count < 0:
             raise ValueError(f"n_suspects must be a whole number that is not negative, got {count!r}")
         return ranked[:n_suspects]
-
-    def _judge(self, *training: Any) -> FloatArray:
-        """Return the suspicion of every training label."""
-        raise NotImplementedError
 
     def _remember(self, *training: Any) -> None:
         """Keep what suspicions are found from."""
