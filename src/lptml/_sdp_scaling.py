@@ -7,7 +7,7 @@ from lptml._sdp_dense import cholesky, combine, product, sandwich, transpose, tr
 from lptml.constraints import Floats
 
 
-@njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
+@njit(cache=True, error_model="numpy", no_cfunc_wrapper=True)
 def scale_problem(
     V: Floats,
     W: Floats,

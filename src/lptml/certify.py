@@ -106,7 +106,7 @@ def _weighted_sum(V: Floats, W: Floats, coefficient: Floats, scale: Floats) -> F
     return out
 
 
-@njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
+@njit(cache=True, error_model="numpy", no_cfunc_wrapper=True)
 def _check_optimum(
     V: Floats,
     W: Floats,
@@ -191,7 +191,7 @@ def _check_optimum(
     return primal, psd, dual, gap
 
 
-@njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
+@njit(cache=True, error_model="numpy", no_cfunc_wrapper=True)
 def _check_certificate(
     V: Floats, W: Floats, sign: Floats, bound: Floats, R: Floats, rho: float, y: Floats
 ) -> tuple[float, float]:

@@ -318,7 +318,7 @@ def _multi(instance: Instance, rng: np.random.Generator, batch: int) -> tuple[In
     again: so each level is passed over only a few times.
     """
     F = instance.constraints
-    first = max(2 * batch + F.d, min(F.D + batch, _FIRST))
+    first = max(2 * batch + F.d, min(2 * F.D // 3, _FIRST))
     if F.n <= first:
         return basis_computation(instance, np.empty(0, dtype=np.int64), np.arange(F.n))
     levels: list[Ints | None] = [None]  # all of F
