@@ -273,8 +273,8 @@ def solve_problem(
     Of a clearly infeasible one the metric is only found to a tolerance of ``loose`` (by default ``tol``); the
     certificate is verified all the same.
     """
-    n = problem.m + len(problem.R)
-    if n == 0 or (problem.c == 0 and problem.rho >= 0 and problem.sign.min(initial=1.0) > 0):
+    m, n, sign = problem.m, problem.m + len(problem.R), problem.sign
+    if n == 0 or (problem.c == 0 and problem.rho >= 0 and (m == 0 or sign[sign.argmin()] > 0)):
         return _closed_form(problem, n)
     failed = []
     if solver == "numba":
@@ -313,8 +313,8 @@ def _solve_kernel(problem: Problem, attempt: Attempt, tol: float, loose: float) 
     p = problem
     d, n = len(p.C0), p.m + len(p.R)
     U, h, R = np.empty((p.m + len(p.W), d)), np.empty(n), np.empty(p.R.shape)
-    C0, T, A, X = np.empty((d, d)), np.empty((d, d)), np.empty((d, d)), np.empty((d, d))
-    y, z, units = np.empty(n), np.empty(n), np.empty(n)
+    C0, T, A, X = np.empty((4, d, d))
+    y, z, units = np.empty((3, n))
     size = scale_problem(
         p.V, p.W, p.sign, p.bound, p.R, p.rho, p.C0, attempt.lower, attempt.cost, U, h, R, C0, T, units
     )
@@ -323,7 +323,7 @@ def _solve_kernel(problem: Problem, attempt: Attempt, tol: float, loose: float) 
     )
     # Strict complementarity: of a multiplier and its slack, one is of the order of the tolerance.
     tight = y > z
-    for weights in (np.where(tight, y, 0.0), y):
+    for weights in (y * tight, y):
         if t < ACCEPT:
             solution = conclude(p, A, weights / units, tight, iterations, "numba", t)
             if solution.status is Status.OPTIMAL:
