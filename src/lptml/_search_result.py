@@ -21,7 +21,7 @@ from lptml.indexed import IndexedPairs
 from lptml.sampling import grid_position
 
 _FINALISTS = 3  # candidates whose cost is counted over all constraints after approximate counting
-_QUICK = 2 * 10**7  # numbers that can still be read in the time left after Ctrl-C
+_QUICK = 4 * 10**6  # numbers that can still be read in the time left after Ctrl-C
 _ROWS = 1 << 16
 
 
