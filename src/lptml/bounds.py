@@ -116,9 +116,10 @@ def training_distances(
     elif isinstance(source, np.ndarray):
         V = source
     else:
-        index = np.arange(source.n)
         if source.n > _SAMPLED_PAIRS:
             index = np.unique(np.random.default_rng(random_state).integers(source.n, size=_SAMPLED_PAIRS))
+        else:
+            index = np.arange(source.n)
         return _distances_between(source.X, *source.pairs(index))
     return np.sqrt(np.einsum("ij,ij->i", V, V))
 

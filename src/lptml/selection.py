@@ -49,7 +49,7 @@ VALIDATION_POINTS = 3000
 DISCOUNT_PRIOR = 1.0
 DISCOUNT_LEARNED = 0.6
 _HOPELESS = 2.0  # standard errors behind the best at which a candidate is given up
-_LOCAL_POINTS = 6000  # points that neighbours and triplets are made from
+LOCAL_POINTS = 6000  # points that neighbours and triplets are made from
 _LOCAL_CONSTRAINTS = 60_000
 _BATCH_POINTS = 256
 _BATCH_ROWS = 2048
@@ -390,8 +390,8 @@ def _source(view: _View, kind: str) -> Any:
     count = view.n_constraints
     if kind != "all":  # these are stored, unlike all pairs
         count = min(count or _LOCAL_CONSTRAINTS, _LOCAL_CONSTRAINTS)
-        if len(view.codes) > _LOCAL_POINTS:
-            view = view.take(np.sort(rng.choice(len(view.codes), _LOCAL_POINTS, replace=False)))
+        if len(view.codes) > LOCAL_POINTS:
+            view = view.take(np.sort(rng.choice(len(view.codes), LOCAL_POINTS, replace=False)))
     if np.bincount(view.codes).max() < 2:
         kind = "all"  # no point has a neighbour of its class
     return constraints_from_labels(kind, view.pairs, count, rng).source

@@ -198,9 +198,9 @@ def strangeness(X: Floats, codes: Ints, n_classes: int, weight: Floats) -> Float
     array([0])
     """
     fit = within_class(clipped(X), codes, n_classes, weight)
-    factor = np.linalg.cholesky(fit.scatter)
-    points = np.linalg.solve(factor, ((X - np.median(X, axis=0)) / robust_scale(X)).T).T  # not clipped
-    centres = np.linalg.solve(factor, fit.centres.T).T
+    whiten = _whitening(fit.scatter)
+    points = (X - np.median(X, axis=0)) / robust_scale(X) @ whiten.T  # not clipped
+    centres = fit.centres @ whiten.T
     q = squared_distances(points, centres).min(axis=1) / X.shape[1]  # (N,)
     ascending = np.sort(q)
     far = ascending > _STRANGE
@@ -268,12 +268,17 @@ def uncorrelated(X: Floats, rounds: int = 20) -> Floats:
     Z = (X - np.median(X, axis=0)) / robust_scale(X)
     residual, scatter = Z, np.eye(d)
     for _ in range(rounds):
-        whitened = np.linalg.solve(np.linalg.cholesky(scatter), residual.T)  # (d, N)
+        whitened = _whitening(scatter) @ residual.T  # (d, N)
         counts = (tail + d) / (tail + np.einsum("ij,ij->j", whitened, whitened))
         residual = Z - counts @ Z / counts.sum()
         scatter = (residual * counts[:, None]).T @ residual / N
         scatter += 1e-9 * max(float(np.trace(scatter)), 1e-300) / d * np.eye(d)
-    return np.clip(np.linalg.solve(np.linalg.cholesky(scatter), residual.T).T, -_CLIP, _CLIP)
+    return np.clip(residual @ _whitening(scatter).T, -_CLIP, _CLIP)
+
+
+def _whitening(scatter: Floats) -> Floats:
+    """The inverse of the Cholesky factor: one product with it costs less than solving for every point."""
+    return np.linalg.inv(np.linalg.cholesky(scatter))
 
 
 def within_class(
@@ -314,7 +319,7 @@ def within_class(
     scatter = np.diag(np.maximum(start, least))
     tails = np.ones(len(Z))
     for _ in range(rounds):
-        whitened = np.linalg.solve(np.linalg.cholesky(scatter), (Z - centres[codes]).T)  # (d, N)
+        whitened = _whitening(scatter) @ residual.T  # (d, N)
         tails = (tail + d) / (tail + np.einsum("ij,ij->j", whitened, whitened))
         counts = member * (weight * tails)[:, None]
         centres = counts.T @ Z / np.maximum(counts.sum(axis=0), 1e-300)[:, None]
@@ -331,9 +336,9 @@ def _centres(Z: Floats, codes: Ints, K: int, weight: Floats, tail: float) -> Flo
     fit = within_class(Z, codes, K, weight, tail=tail)
     N, d = Z.shape
     own = np.arange(N)
-    factor = np.linalg.cholesky(fit.scatter)
-    points = np.linalg.solve(factor, Z.T).T  # (N, d)
-    centres = np.linalg.solve(factor, fit.centres.T).T  # (K, d)
+    whiten = _whitening(fit.scatter)
+    points = Z @ whiten.T  # (N, d)
+    centres = fit.centres @ whiten.T  # (K, d)
     residual = points - centres[codes]
     mass = weight * fit.tails
     of_class = np.bincount(codes, weights=mass, minlength=K)[codes]

@@ -68,7 +68,7 @@ def _is_same(value: Any, default: Any) -> bool:
 
 def choose(estimator: Any, distinct: LabelledPairs, initial_metric: Any, number: int) -> Selected:
     """Return what validation chooses for distinct weighted points, as a metric in their units."""
-    from lptml.selection import select
+    from lptml.selection import LOCAL_POINTS, select
 
     start = _inputs.check_metric(initial_metric, distinct.d, "initial_metric")
     unit, factor = in_unit_scale(distinct)
@@ -85,6 +85,8 @@ def choose(estimator: Any, distinct: LabelledPairs, initial_metric: Any, number:
         time_limit=estimator.time_limit,
         random_state=number,
     )
+    if estimator.constraints == "auto" and len(unit.X) > LOCAL_POINTS:
+        selected = replace(selected, constraints="all")  # neighbours of so many points take minutes to find
     return replace(selected, A=factor * selected.A)
 
 

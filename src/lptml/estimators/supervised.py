@@ -52,8 +52,9 @@ class LPTML_Supervised(SupervisedMixin, LPTMLBase):
         ratio u / l, as two distances, or at the a-th and b-th percentile of the training distances.
     constraints : {"auto", "all", "neighbors", "triplets"}, default="auto"
         What the labels demand: that all pairs be near or far, just pairs of neighbours, or that neighbours
-        of a point's own class be nearer than others. "auto" leaves the choice to validation, and is "all"
-        without.
+        of a point's own class be nearer than others. "auto" leaves the choice to validation (beyond 6,000
+        points violations are then counted over all pairs, whatever the metric was learned from), and is
+        "all" without.
     n_constraints : int, optional
         Pairs of each kind (or triplets) to draw; all of them if not given.
     validation : {"auto", "neighbors"} or None, default="auto"
