@@ -245,13 +245,18 @@ def check_point_labels(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.int64]]
     """
     if y is None:
         raise ValueError("y is None: the learner requires y to be passed, but the target y is None")
-    labels = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
-    check_consistent_length(np.empty(n), labels)
+    plain = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "iub"  # nothing to refuse
+    labels = (
+        y if plain else column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
+    )
+    if len(labels) != n:
+        check_consistent_length(np.empty(n), labels)
     if labels.dtype.kind == "O":
         if len({isinstance(label, str) for label in labels}) == 2:
             raise ValueError("y mixes strings and numbers: use labels of one type")
         labels = np.array(labels.tolist())
-    check_classification_targets(labels)
+    if not plain:
+        check_classification_targets(labels)
     known = np.ones(n, dtype=bool) if labels.dtype.kind not in "iuf" else labels != -1
     classes, inverse = np.unique(labels[known], return_inverse=True)
     if len(classes) < 2:
