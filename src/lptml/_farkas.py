@@ -41,6 +41,8 @@ def lifted(U: Floats, s: Floats, R: Floats, y: Floats, upper: NDArray[np.bool_],
     P = (U.T * share[:m]) @ U + (share[m] * R[0] if len(R) else 0.0)
     values, Q = np.linalg.eigh(P)
     inside = values > 1e-12 * values[-1]
+    if not inside.any():  # points that coincide
+        return y
     Q, values = Q[:, inside], values[inside]  # (d, rank)
     if Q.shape[1] < d:
         outside = np.abs(U - (U @ Q) @ Q.T).max(axis=1)
