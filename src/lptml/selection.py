@@ -252,12 +252,13 @@ def _check(X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple
 
 def _winner(table: Iterable[Tried], features_a_point: float) -> Tried:
     """The candidate of largest advantage after the discount; the first of equals."""
+    caution = 1.0 + features_a_point + features_a_point**2
 
     def worth(tried: Tried) -> float:
         if tried.name == _REFERENCE:
             return 0.0
         discount = DISCOUNT_PRIOR if tried.name in _PRIOR_NAMES else DISCOUNT_LEARNED
-        return tried.advantage - discount * (1.0 + features_a_point) * tried.error
+        return tried.advantage - caution * discount * tried.error
 
     return max(table, key=worth)
 
