@@ -29,6 +29,7 @@ from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
 from benchmarks.search import AUTHORS, SEEDS, protocol
+from lptml import LPTML_Supervised
 from lptml.anneal import _Rows, anneal
 from lptml.constraints import ConstraintSet
 from lptml.learn import learn
@@ -222,15 +223,24 @@ def large(N: int = 50_000, d: int = 100) -> None:
     wrong = rng.random(N) < 0.1
     y[wrong] = rng.integers(10, size=wrong.sum())
     pairs = ConstraintSet.from_labels(X, y, bounds=(1.0, 1.0), class_weight="balanced")
-    began, cpu = time.monotonic(), time.process_time()
-    learned = learn(pairs, random_state=0)
-    seconds, cpu = time.monotonic() - began, time.process_time() - cpu
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print("\n| points | d | pairs | wall s | CPU s | peak GB | violation rate | trivial |\n|" + "---|" * 8)
-    print(
-        f"| {N} | {d} | {pairs.n} | {seconds:.0f} | {cpu:.0f} | {memory:.2f} "
-        f"| {learned.violation_rate:.4f} | {learned.trivial_rate:.4f} |"
-    )
+    ways: dict[str, Callable[[], Any]] = {
+        "least cost (learn)": lambda: learn(pairs, random_state=0),
+        "LPTML_Supervised, default": lambda: LPTML_Supervised(random_state=0, n_jobs=2).fit(X, y),
+    }
+    print(f"\n{N} points, d = {d}, {pairs.n} pairs; the peak is that of the process so far:\n")
+    print("| what | wall s | CPU s | peak GB | violation rate | trivial |\n|" + "---|" * 6)
+    for name, work in ways.items():
+        began, cpu = time.monotonic(), time.process_time()
+        got = work()
+        seconds, cpu = time.monotonic() - began, time.process_time() - cpu
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        rates = [getattr(got, f"{kind}_rate_", None) for kind in ("violation", "trivial")]
+        if rates[0] is None:
+            rates = [got.violation_rate, got.trivial_rate]
+        print(
+            f"| {name} | {seconds:.0f} | {cpu:.0f} | {memory:.2f} | {rates[0]:.4f} | {rates[1]:.4f} |",
+            flush=True,
+        )
 
 
 TABLES = {

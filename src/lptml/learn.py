@@ -128,7 +128,7 @@ def learn(
         Constraints with their bounds and weights.
     max_trials : int or "auto"
         Trials of the search (the paper's t); 0 leaves all to the refinement. "auto": 100 up to 10 features,
-        then ever fewer, because the time of a trial grows with the fifth power of their number while
+        then ever fewer, because the time of a trial grows with the sixth power of their number while
         refinement gains more by then; 100 in any case without refinement.
     epsilon, objective, approximate_counting, engine, n_jobs, verbose, checkpoint
         Of the search; see ``search.search``.
@@ -230,8 +230,8 @@ def learn(
 
 
 def _trials(d: int) -> int:
-    """Trials that take about as long as 100 do at 11 features: not half a second."""
-    return min(_TRIALS, int(_TRIALS * (11 / d) ** 5))
+    """Trials that take about as long as 100 do at 10 features: a quarter of a second."""
+    return min(_TRIALS, int(_TRIALS * (10 / d) ** 6))
 
 
 class _Watch:
