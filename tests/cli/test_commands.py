@@ -274,3 +274,22 @@ def test_a_damaged_model_is_refused(folder: Path) -> None:
         result = run("transform", str(bad), str(folder / "iris.csv"), code=3)
         assert result.stderr.startswith(f"lptml: {bad}: ")
         assert result.stderr.count("\n") == 1
+
+
+def test_an_engine_is_a_name_or_an_address(folder: Path) -> None:
+    arguments = ["fit", str(folder / "iris.csv"), "--label", "species", "--engine"]
+    wrong = run(*arguments, "bogus", code=2)
+    assert "a cluster's address" in wrong.output
+
+
+def test_a_lost_cluster_is_one_line(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from lptml.engines.dask import DaskEngine
+    from lptml.engines.errors import EngineLost
+
+    def nobody(*_: object) -> None:
+        raise EngineLost("there is no Dask scheduler at tcp://127.0.0.1:1")
+
+    monkeypatch.setattr(DaskEngine, "__init__", nobody)
+    arguments = ["fit", str(folder / "iris.csv"), "--label", "species", "--key", "id"]
+    arguments += ["--engine", "tcp://127.0.0.1:1"]
+    assert "no Dask scheduler" in run(*arguments, *FAST, code=3).output

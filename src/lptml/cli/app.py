@@ -134,6 +134,8 @@ def _explain(problem: Exception) -> tuple[str, int]:
         return str(problem), INPUT
     if isinstance(problem, MemoryError):
         return "not enough memory; use fewer rows, or --n-constraints to learn from a sample of pairs", INPUT
+    if type(problem).__name__ == "EngineLost":  # named, so that no engine is imported for it
+        return f"{problem}; a search with --checkpoint goes on where it was", INPUT
     if isinstance(problem, ModuleNotFoundError):
         return f"needs {problem.name}: pip install {problem.name}", BUG
     kind = type(problem).__name__

@@ -5,10 +5,34 @@ from __future__ import annotations
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from lptml.cli.errors import InputError
 from lptml.cli.options import DATA, F, stacked
 from lptml.cli.tables import read_table
+
+
+class EngineName(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
+    """The name of an engine or the address of a cluster."""
+
+    name = "engine"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The text as it is, or an error that says what would do."""
+        from lptml.engines import kind_of
+
+        try:
+            kind_of(value)
+        except ValueError as problem:
+            self.fail(str(problem), param, ctx)
+        return str(value)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The names; addresses are the user's."""
+        return [CompletionItem(name) for name in ("local", "dask", "spark") if name.startswith(incomplete)]
+
 
 # (option, settings, help); a help text ends with the estimator's default.
 COMMON: list[tuple[str, dict[str, Any], str]] = [
@@ -69,8 +93,9 @@ COMMON: list[tuple[str, dict[str, Any], str]] = [
     ),
     (
         "--engine",
-        {"type": click.Choice(["local", "dask", "spark"])},
-        "Where the trials run. [default: local]",
+        {"type": EngineName(), "metavar": "NAME|ADDRESS"},
+        "Where the trials run: local, dask, spark, or a cluster's address (tcp://host:8786, "
+        "spark://host:7077). [default: local]",
     ),
     (
         "--n-jobs",

@@ -23,7 +23,7 @@ _ADDRESSES = {
 #: Packages whose objects (a client, a session) stand for an engine.
 _PACKAGES = {"distributed": "dask", "pyspark": "spark"}
 
-__all__ = ["Engine", "make_engine"]
+__all__ = ["Engine", "kind_of", "make_engine"]
 
 
 def make_engine(engine: Any, *, n_jobs: int | None = None) -> Engine:
@@ -45,21 +45,34 @@ def make_engine(engine: Any, *, n_jobs: int | None = None) -> Engine:
     'local'
     """
     if isinstance(engine, str):
-        kind = next((kind for kind, starts in _ADDRESSES.items() if engine.startswith(starts)), None)
-        if kind is not None:
+        kind = kind_of(engine)
+        if kind != engine:
             return _factory(kind)(engine)
-        if engine not in _ENGINES:
-            raise ValueError(
-                f"engine must be one of {sorted(_ENGINES)} or a cluster's address, got {engine!r}"
-            )
-        return _factory(engine)(n_jobs) if engine == "local" else _factory(engine)()
+        return _factory(kind)(n_jobs) if kind == "local" else _factory(kind)()
     for base in type(engine).__mro__:
-        kind = _PACKAGES.get(base.__module__.split(".")[0])
-        if kind is not None:
-            return _factory(kind)(engine)
+        package = base.__module__.split(".")[0]
+        if package in _PACKAGES:
+            return _factory(_PACKAGES[package])(engine)
     if isinstance(engine, Engine):
         return engine
     raise ValueError(f"engine must be one of {sorted(_ENGINES)} or an Engine, got {engine!r}")
+
+
+def kind_of(engine: str) -> str:
+    """ "local", "dask" or "spark" for the name of an engine or the address of a cluster.
+
+    Examples
+    --------
+    >>> from lptml.engines import kind_of
+    >>> kind_of("spark"), kind_of("tcp://host:8786")
+    ('spark', 'dask')
+    """
+    for kind, starts in _ADDRESSES.items():
+        if engine.startswith(starts):
+            return kind
+    if engine not in _ENGINES:
+        raise ValueError(f"engine must be one of {sorted(_ENGINES)} or a cluster's address, got {engine!r}")
+    return engine
 
 
 def _factory(kind: str) -> Callable[..., Engine]:
