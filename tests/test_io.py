@@ -278,7 +278,7 @@ HOSTILE = {
     "NaN": lambda s, p: write(p, {**s, components_member(s): npy(np.full((3, 3), np.nan))}),
     "infinity": lambda s, p: write(p, {**s, components_member(s): npy(np.full((3, 3), np.inf))}),
     "path upwards": lambda s, p: write(p, {**s, "../../executed.npy": npy(np.zeros(1))}),
-    "absolute path": lambda s, p: write(p, {**s, "/tmp/executed.npy": npy(np.zeros(1))}),
+    "absolute path": lambda s, p: write(p, {**s, "/executed.npy": npy(np.zeros(1))}),
     "drive": lambda s, p: write(p, {**s, "C:\\executed.npy": npy(np.zeros(1))}),
     "two members of one name": lambda s, p: write(p, [*s.items(), ("header.json", b"{}")]),
     "too many members": lambda s, p: write(

@@ -292,7 +292,7 @@ def _read_open(file: BinaryIO, path: Path) -> tuple[dict[str, NDArray[Any]], Any
         zipfile.BadZipFile,
         zipfile.LargeZipFile,
         EOFError,
-        RuntimeError,  # encryption, and NotImplementedError for other features of archives
+        RuntimeError,  # encryption, and features of archives that Python does not read
         OSError,  # offsets outside of the file
         ValueError,  # bad text, bad JSON, bad array headers
         OverflowError,

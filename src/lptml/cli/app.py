@@ -130,11 +130,13 @@ def _explain(problem: Exception) -> tuple[str, int]:
         return problem.format_message().rstrip(".") + help_hint, problem.exit_code
     if isinstance(problem, click.ClickException):
         return problem.format_message(), problem.exit_code
+    from lptml.engines.errors import EngineLost  # after the usage errors, which answer at once
+
     if isinstance(problem, ValueError):
         return str(problem), INPUT
     if isinstance(problem, MemoryError):
         return "not enough memory; use fewer rows, or --n-constraints to learn from a sample of pairs", INPUT
-    if type(problem).__name__ == "EngineLost":  # named, so that no engine is imported for it
+    if isinstance(problem, EngineLost):
         return f"{problem}; a search with --checkpoint goes on where it was", INPUT
     if isinstance(problem, ModuleNotFoundError):
         return f"needs {problem.name}: pip install {problem.name}", BUG

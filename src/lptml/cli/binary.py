@@ -113,7 +113,6 @@ def _load_npz(name: str, data: bytes) -> dict[str, np.ndarray[Any, Any]]:
         zlib.error,
         MemoryError,
         RuntimeError,
-        NotImplementedError,
         SyntaxError,
         TypeError,
     ) as problem:

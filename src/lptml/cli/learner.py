@@ -5,33 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from lptml.cli.errors import InputError
 from lptml.cli.options import DATA, F, stacked
 from lptml.cli.tables import read_table
 
 
-class EngineName(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
-    """The name of an engine or the address of a cluster."""
+def engine_name(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """The name of an engine or the address of a cluster, or an error that says what would do."""
+    from lptml.engines import kind_of
 
-    name = "engine"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The text as it is, or an error that says what would do."""
-        from lptml.engines import kind_of
-
+    if value is not None:
         try:
             kind_of(value)
         except ValueError as problem:
-            self.fail(str(problem), param, ctx)
-        return str(value)
+            raise click.BadParameter(str(problem), ctx, param) from None
+    return value
 
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """The names; addresses are the user's."""
-        return [CompletionItem(name) for name in ("local", "dask", "spark") if name.startswith(incomplete)]
+
+def engine_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """For the shell: the names; addresses are the user's."""
+    return [name for name in ("local", "dask", "spark") if name.startswith(incomplete)]
 
 
 # (option, settings, help); a help text ends with the estimator's default.
@@ -93,7 +87,7 @@ COMMON: list[tuple[str, dict[str, Any], str]] = [
     ),
     (
         "--engine",
-        {"type": EngineName(), "metavar": "NAME|ADDRESS"},
+        {"callback": engine_name, "shell_complete": engine_names, "metavar": "NAME|ADDRESS"},
         "Where the trials run: local, dask, spark, or a cluster's address (tcp://host:8786, "
         "spark://host:7077). [default: local]",
     ),
