@@ -35,7 +35,7 @@ def test_gradient_is_that_of_the_smoothed_cost(kind):
     weight = rng.uniform(0.5, 2.0, size=40)
     source = triplets() if kind == "triplets" else labelled(point_weight=weight, class_weight="balanced")
     stored = source if kind == "triplets" else source.take(np.arange(source.n))
-    batches = _batches(stored if kind == "rows" else source, stored, rng, 10_000)
+    batches = _batches(stored if kind == "rows" else source, stored, rng, 10_000, moderate=True)
     G = rng.normal(size=(2, 3))
     gradient = batches.gradient(G, 0.7)
     step = 1e-6
@@ -44,6 +44,18 @@ def test_gradient_is_that_of_the_smoothed_cost(kind):
         H[place] = step
         numeric = (smoothed_cost(stored, G + H, 0.7) - smoothed_cost(stored, G - H, 0.7)) / (2 * step)
         assert gradient[place] == pytest.approx(numeric, rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["rows", "triplets"])
+def test_minibatches_in_single_precision_follow_the_same_gradient(kind):
+    source = triplets() if kind == "triplets" else labelled().take(np.arange(labelled().n))
+    G = np.random.default_rng(1).normal(size=(2, 3))
+    single, double = (
+        _batches(source, source, np.random.default_rng(0), 64, moderate).gradient(G, 0.7)
+        for moderate in (True, False)
+    )
+    assert not np.array_equal(single, double)
+    assert np.allclose(single, double, rtol=1e-4, atol=1e-5 * np.abs(double).max())
 
 
 def test_smoothed_cost_tends_to_the_cost():
@@ -69,6 +81,16 @@ def test_annealing_beats_the_identity(source):
     A = anneal(source, np.eye(3))
     assert source.best_scale(A).cost < 0.6 * source.best_identity().cost
     assert np.linalg.eigvalsh(A)[0] >= -1e-12
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e30])
+def test_minibatches_of_numbers_beyond_single_precision(size):
+    source = labelled().take(np.arange(labelled().n))
+    far = ConstraintSet.from_differences(
+        size * source.V, source.sign, bounds=tuple(size * np.sqrt(source.bound[[0, -1]]))
+    )
+    A = anneal(far, np.eye(3), batch=256)
+    assert far.best_scale(A).cost < 0.6 * far.best_identity().cost
 
 
 def test_start_scale_and_units_do_not_matter():

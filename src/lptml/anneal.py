@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -158,8 +158,10 @@ def cool(
     the cost; ``deadline`` is the ``time.monotonic()`` at which to stop where it stands.
     """
     scale = feature_scale(sample)  # (d,)
-    batches = _batches(source, sample, rng, batch)
     unit = float(np.sqrt(sample.bound.max()))
+    sizes = np.array([unit, scale.min(), scale.max(), sample.weight.max()])
+    moderate = bool((sizes > 1e-9).all() and (sizes < 1e9).all())  # whether single precision holds them
+    batches = _batches(source, sample, rng, batch, moderate)
     A = rescaled(sample, start) if penalty is None else start
     G = _starting_factor(scale_metric(A, scale), rank)  # (k, d), for features divided by scale
     with single_threaded(batches.work * len(G) < _SERIAL):
@@ -204,69 +206,65 @@ class _Batches(Protocol):
 
 
 class _RowBatches:
-    """Minibatches of explicit constraints."""
+    """Minibatches of explicit constraints, in single precision: nothing depends on the last digits.
 
-    def __init__(self, source: ConstraintSet | IndexedPairs, rng: np.random.Generator, batch: int) -> None:
+    Few constraints are followed all at once, in double precision.
+    """
+
+    def __init__(
+        self, source: ConstraintSet | IndexedPairs, rng: np.random.Generator, batch: int, moderate: bool
+    ) -> None:
         self._source = source
         self._rng = rng
         self._batch = batch
+        self._precision = np.float32 if moderate else np.float64
         rows = min(batch, source.n)
         self.work = 2.0 * rows * source.d
         self.share = rows / source.n
-        self._whole = _Rows(source.take(slice(None))) if source.n <= batch else None
+        self._whole: list[_Rows] = []
+        if source.n <= batch:
+            starts = range(0, source.n, _CACHED)
+            self._whole = [_Rows(source.take(slice(start, start + _CACHED))) for start in starts]
 
     def gradient(self, G: Floats, temperature: float) -> Floats:
-        rows = self._whole
-        if rows is None:
-            # Runs of neighbouring rows: memory brings them several at a time.
-            run = min(_RUN, self._batch)
-            first = self._rng.integers(self._source.n - run + 1, size=self._batch // run)
-            first.sort()
-            rows = _Rows(self._source.take((first[:, None] + np.arange(run)).ravel()))
-        return rows.gradient(G, temperature)
+        gradient = np.zeros_like(G)
+        for rows in self._whole or self._drawn():
+            rows.add(gradient, G, temperature)
+        return gradient
+
+    def _drawn(self) -> Iterator[_Rows]:
+        """Blocks of random rows: runs of neighbours, because memory brings them several at a time."""
+        run = min(_RUN, self._batch)
+        first = self._rng.integers(self._source.n - run + 1, size=self._batch // run)
+        first.sort()
+        index = (first[:, None] + np.arange(run)).ravel()
+        for start in range(0, len(index), _CACHED):
+            yield _Rows(self._source.take(index[start : start + _CACHED]), self._precision)
 
 
 class _Rows:
-    """One minibatch of explicit constraints with its work space."""
+    """A block of explicit constraints whose images stay in the cache."""
 
-    def __init__(self, rows: ConstraintSet) -> None:
-        self.rows = rows
+    def __init__(self, rows: ConstraintSet, precision: type[np.floating[Any]] = np.float64) -> None:
+        self.parts = [part.astype(precision, copy=False) for part in (rows.V, rows.W) if part is not None]
         # Copies, because Numba compiles a kernel anew for read-only arrays.
         self.sign, self.bound, self.weight = (
             np.array(part, dtype=np.float64) for part in (rows.sign, rows.bound, rows.weight)
         )
-        self._space: list[Floats] = []
-        self.pull = np.empty(rows.n)
-        self.push = np.empty(0 if rows.W is None else rows.n)
+        self.slopes = np.empty((2, rows.n))  # derivatives of the cost by |G v|^2 and |G w|^2
 
-    def gradient(self, G: Floats, temperature: float) -> Floats:
-        gradient = np.zeros_like(G)
-        for start in range(0, self.rows.n, _CACHED):  # blocks whose images stay in the cache
-            self._add(gradient, G, temperature, slice(start, start + _CACHED))
-        return gradient
-
-    def _add(self, gradient: Floats, G: Floats, temperature: float, block: slice) -> None:
-        V = self.rows.V[block]
-        W = None if self.rows.W is None else self.rows.W[block]
-        Y = self._image(0, V, G)  # (rows, k)
-        Z = None if W is None else self._image(1, W, G)
-        near = np.empty(0) if Z is None else np.einsum("ij,ij->i", Z, Z)
-        square = np.einsum("ij,ij->i", Y, Y)
-        pull, push = self.pull[block], self.push[block]
-        smooth_rows(
-            near, square, self.sign[block], self.bound[block], self.weight[block], temperature, pull, push
-        )
-        Y *= (2.0 * pull)[:, None]
-        gradient += Y.T @ V
-        if Z is not None and W is not None:
-            Z *= (2.0 * push)[:, None]
-            gradient += Z.T @ W
-
-    def _image(self, which: int, V: Floats, G: Floats) -> Floats:
-        """V G' in memory that is used again."""
-        if len(self._space) <= which:
-            self._space.append(np.empty((_CACHED, len(G))))
-        return np.matmul(V, G.T, out=self._space[which][: len(V)])
+    def add(self, gradient: Floats, G: Floats, temperature: float) -> None:
+        """Add the derivative of the smoothed cost by G to ``gradient``."""
+        precision = self.parts[0].dtype
+        factor = G.T.astype(precision)
+        images = [part @ factor for part in self.parts]  # (rows, k) each
+        squares = [np.einsum("ij,ij->i", image, image).astype(np.float64) for image in images]
+        near = squares[1] if len(squares) > 1 else np.empty(0)
+        pull, push = self.slopes
+        smooth_rows(near, squares[0], self.sign, self.bound, self.weight, temperature, pull, push)
+        for part, image, slope in zip(self.parts, images, self.slopes):
+            image *= (2.0 * slope).astype(precision)[:, None]
+            gradient += image.T @ part
 
 
 class _PointBatches:
@@ -306,11 +304,13 @@ class _PointBatches:
         return np.sort(index)
 
 
-def _batches(source: Source, sample: ConstraintSet, rng: np.random.Generator, batch: int | None) -> _Batches:
+def _batches(
+    source: Source, sample: ConstraintSet, rng: np.random.Generator, batch: int | None, moderate: bool
+) -> _Batches:
     if isinstance(source, LabelledPairs):
         return _PointBatches(source, rng, batch or _POINTS)
     rows = source if isinstance(source, ConstraintSet | IndexedPairs) else sample
-    batches = _RowBatches(rows, rng, batch or _ROWS)
+    batches = _RowBatches(rows, rng, batch or _ROWS, moderate)
     batches.share *= rows.total_weight / source.total_weight
     return batches
 

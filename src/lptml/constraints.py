@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lptml._single import lengths, violated_weight
 from lptml.validation import Floats as Floats
 from lptml.validation import Ints as Ints
 from lptml.validation import (
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 #: about 1e-9, so a constraint that a metric was made to meet with equality is never taken for violated.
 TOLERANCE = 1e-7
 
+_SINGLE = 1_000_000  # entries from which counting in single precision pays
+_FEW = 12  # features below which it never does
 _BLOCK_BYTES = 1 << 21  # transformed rows of one block stay in the second-level cache
 
 
@@ -304,21 +307,52 @@ class ConstraintSet:
     def cost(self, A: Floats) -> Any:
         """The weight of the constraints that A violates: a float, or shape (k,) for a stack."""
         stack = np.atleast_3d(A.T).T  # (k, d, d)
-        total = np.zeros(len(stack))
-        for start, stop, block in self._blocks(stack):
-            rows = slice(start, stop)
-            total += is_violated(block, self.sign[rows], self.bound[rows]) @ self.weight[rows]
+        factors = self._factors(stack) if self.n * self.d >= _SINGLE and self.d >= _FEW else None
+        if factors is not None:
+            total = self._single_cost(*factors)
+        else:
+            total = np.zeros(len(stack))
+            for start, stop, block in self._blocks(stack):
+                rows = slice(start, stop)
+                total += is_violated(block, self.sign[rows], self.bound[rows]) @ self.weight[rows]
         return float(total[0]) if A.ndim == 2 else total
+
+    def _single_cost(self, L: Floats, edges: Ints) -> Floats:
+        """The same count through single precision, twice as fast."""
+
+        def exactly(rows: Ints) -> NDArray[np.bool_]:
+            values = _squares(self.V[rows] @ L.T, edges)
+            if self.W is not None:
+                values -= _squares(self.W[rows] @ L.T, edges)
+            return is_violated(values, self.sign[rows], self.bound[rows])
+
+        parts = [self.V] if self.W is None else [self.V, self.W]
+        return violated_weight(
+            parts, *self._lengths, self.sign, self.bound, TOLERANCE, self.weight, L, edges, exactly
+        )
+
+    @cached_property
+    def _lengths(self) -> tuple[Floats, list[NDArray[np.float32]]]:
+        return lengths([self.V] if self.W is None else [self.V, self.W])
+
+    @staticmethod
+    def _factors(stack: Floats) -> tuple[Floats, Ints] | None:
+        """The factors of all metrics below each other, and where each begins; None if one is indefinite."""
+        factors = []
+        for A in stack:
+            L = factor(A)
+            if L is None:
+                return None
+            factors.append(L)
+        return np.concatenate(factors), np.cumsum([0, *map(len, factors)])
 
     def _blocks(self, stack: Floats) -> Iterator[tuple[int, int, Floats]]:
         """Row blocks of ``values``: (start, stop, (k, stop - start)), through one matrix product each."""
-        factors = [factor(A) for A in stack]
-        if any(L is None for L in factors):
+        factors = self._factors(stack)
+        if factors is None:
             yield from self._indefinite_blocks(stack)
             return
-        ranks = [len(L) for L in factors if L is not None]
-        edges = np.concatenate([[0], np.cumsum(ranks)])
-        L = np.concatenate([L for L in factors if L is not None])  # (sum of ranks, d)
+        L, edges = factors
         rows = max(64, _BLOCK_BYTES // (8 * max(1, len(L))))
         for start in range(0, self.n, rows):
             stop = min(start + rows, self.n)
