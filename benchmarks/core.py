@@ -53,9 +53,8 @@ def clarabel_seconds(F: ConstraintSet, C0: np.ndarray, tol: float = TOLERANCE) -
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tol
-    start = time.process_time()
     run = clarabel.DefaultSolver(P, q, A, b, cones, settings).solve()
-    return time.process_time() - start, float(run.obj_val)
+    return seconds(lambda: clarabel.DefaultSolver(P, q, A, b, cones, settings).solve()), float(run.obj_val)
 
 
 def scs_seconds(F: ConstraintSet, C0: np.ndarray) -> tuple[float, float]:
@@ -66,12 +65,10 @@ def scs_seconds(F: ConstraintSet, C0: np.ndarray) -> tuple[float, float]:
     order = np.lexsort((j, i))  # upper triangle by rows = lower triangle by columns
     A = sparse.csc_matrix(sparse.vstack([A[: F.n][:, order], -sparse.identity(len(q))]))
     data = {"A": A, "b": b, "c": q[order]}
-    start = time.process_time()
-    solver = scs.SCS(
-        data, {"l": F.n, "s": [d]}, verbose=False, eps_abs=TOLERANCE, eps_rel=TOLERANCE, max_iters=200_000
-    )
-    run = solver.solve()
-    return time.process_time() - start, float(run["info"]["pobj"])
+    options = {"verbose": False, "eps_abs": TOLERANCE, "eps_rel": TOLERANCE, "max_iters": 200_000}
+    cone = {"l": F.n, "s": [d]}
+    run = scs.SCS(data, cone, **options).solve()
+    return seconds(lambda: scs.SCS(data, cone, **options).solve()), float(run["info"]["pobj"])
 
 
 def plain(F: ConstraintSet, C0: np.ndarray) -> Problem:

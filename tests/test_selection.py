@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lptml.datasets import load_iris, load_wine
-from lptml.selection import Tried, _deal, _winner, select
+from lptml.selection import _deal, _weights, select
 
 
 def test_a_learned_metric_wins_on_wine_and_repeats_bit_for_bit():
@@ -24,15 +24,36 @@ def test_rank_and_bounds_are_kept():
     assert chosen.bounds == (1.0, 2.0)
 
 
-def test_the_default_stands_unless_clearly_beaten():
-    def tried(name, advantage, error):
-        return Tried(name, None, 0.9, advantage, error, 0.0)
+def test_weights_follow_scores_and_odds():
+    rng = np.random.default_rng(0)
+    good = rng.random(400)
+    scores = np.stack([good, good - 0.5 * (rng.random(400) < 0.3), good, np.full(400, np.nan)])
+    even = _weights(scores, np.ones(400), np.ones(4))
+    assert np.allclose(even, [0.5, 0.0, 0.5, 0.0])
+    assert np.allclose(_weights(scores, np.ones(400), np.array([1.0, 1.0, 3.0, 1.0])), [0.25, 0.0, 0.75, 0.0])
 
-    default = tried("standardised", 0.0, 0.01)
-    assert _winner([default, tried("within classes", 0.01, 0.05)], 0.1).name == "standardised"
-    assert _winner([default, tried("within classes", 0.05, 0.05)], 0.1).name == "within classes"
-    assert _winner([default, tried("within classes", 0.05, 0.05)], 1.5).name == "standardised"
-    assert _winner([default, tried("identity", 0.04, 0.05)], 0.1).name == "standardised"
+
+def test_few_points_leave_the_odds_as_they_are():
+    scores = np.array([[1.0, 0.0, 1.0], [1.0, 1.0, 1.0]])
+    weights = _weights(scores, np.ones(3), np.array([9.0, 1.0]))
+    assert weights[0] > 0.5
+
+
+def test_the_mean_holds_what_the_table_says():
+    X, y = load_iris(return_X_y=True)
+    chosen = select(X, y)
+    weights = [tried.weight for tried in chosen.table]
+    assert sum(weights) == pytest.approx(1.0)
+    assert 1 < sum(weight > 0 for weight in weights) <= 6
+    assert max(chosen.table, key=lambda tried: tried.weight).name == chosen.name
+
+
+def test_more_features_than_points_leave_little_to_what_is_fitted():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 40)), np.arange(20) % 2
+    assert max(select(X, y).table, key=lambda tried: tried.weight).constraints is None
+    fitted = [tried for tried in select(X, y).table if tried.name.startswith(("within", "discriminant"))]
+    assert sum(tried.weight for tried in fitted) < 0.2
 
 
 def test_every_class_is_dealt_to_every_fold():

@@ -5,7 +5,7 @@ pairs of a class of several clusters cannot be close, and with few points in man
 overfits. So candidates compete: the preprocessings people use without learning, closed forms, and metrics
 learned from all pairs, pairs of neighbours or triplets, from several starts. The pipeline is
 
-    labels ──> trust (lptml.trust) ──> candidates, cross-fitted ──> scores ──> the winner, fitted to all
+    labels ──> trust (lptml.trust) ──> candidates, cross-fitted ──> scores ──> weights ──> their mean metric
 
 Score. The points are dealt into three folds. A candidate that uses labels is fitted without a fold's points,
 and each of these is then classified by its k nearest neighbours among all other points, k = 4 and 8. A point
@@ -14,17 +14,18 @@ candidates alike, whereas scoring against corrected labels would favour whatever
 
 A candidate whose first folds are clearly worse than the best so far is not fitted to the others.
 
-Choice. The standardised metric is the default that every other candidate must beat by a discount times the
-standard error of the mean difference of the scores, over the same points; the discount is larger for the
-other preprocessings, which are rarely better, than for learned metrics, and grows with the number of features
-a point. So with few points, or equal scores, nothing is risked. ``validation=None`` in
+Weights. A hundred points cannot tell candidates apart that differ by a percent, and picking the luckiest
+costs about one. So the result is the mean of the candidates' matrices, brought to the same median distance,
+with weights odds * exp(2.5 z): z is how many standard errors a candidate scores behind the best one, over the
+same points, and the odds say how often such a candidate is good, without looking at the scores. They fall for
+what is fitted to labels as the number of features a point grows. ``validation=None`` in
 :class:`lptml.LPTML_Supervised` does without all this.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -34,7 +35,7 @@ from numpy.typing import ArrayLike
 
 from lptml import priors
 from lptml.bounds import bounds_for
-from lptml.constraints import Floats, Ints, factor
+from lptml.constraints import Floats, Ints, factor, psd_factor
 from lptml.labels import LabelledPairs
 from lptml.trust import Trust, robust_scale, squared_distances, trust_labels
 from lptml.validation import check_points, check_weight
@@ -45,9 +46,10 @@ FOLDS = 3
 NEIGHBORS = (4, 8)
 #: Points that candidates are compared on; more are sampled. Scores are then known to half a percent.
 VALIDATION_POINTS = 3000
-#: How many standard errors better than the standardised metric a candidate must score.
-DISCOUNT_PRIOR = 1.0
-DISCOUNT_LEARNED = 0.6
+_SHARPNESS = 2.5  # of the weights: their logarithm falls by this for each standard error behind the best
+_CAUTION = 3.0  # times (features a point)^2: what the logarithm of the odds of fitted candidates loses
+_NEGLIGIBLE = 0.05  # of the largest weight; candidates below it are left out of the mean
+_MOST = 6  # candidates in the mean
 _HOPELESS = 2.0  # standard errors behind the best at which a candidate is given up
 LOCAL_POINTS = 6000  # points that neighbours and triplets are made from
 _LOCAL_CONSTRAINTS = 60_000
@@ -74,22 +76,24 @@ class Tried:
     """Mean score above that of the standardised metric."""
     error: float
     """Standard error of the advantage."""
+    weight: float
+    """Its share of the mean."""
     seconds: float
     """Time to fit and score it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Selected:
-    """The metric that won and the table of all that were tried."""
+    """The mean of the best candidates and the table of all that were tried."""
 
     A: Floats
     """(d, d), at the scale that violates least of all pairs at ``bounds``."""
     components: Floats
     """L (k, d) with A = L'L."""
     name: str
-    """The name of the winner in ``table``."""
+    """The candidate of largest weight in ``table``."""
     constraints: str
-    """The constraints the winner was learned from; "all" for a prior metric."""
+    """The constraints that one was learned from; "all" for a prior metric."""
     bounds: tuple[float, float]
     """(u, l)"""
     table: tuple[Tried, ...]
@@ -151,6 +155,7 @@ class _Candidate:
     constraints: str | None
     uses_labels: bool
     build: Callable[[_View], Floats]  # -> L (k, d)
+    odds: float = 1.0  # of being good, before any score
 
 
 def select(
@@ -231,9 +236,8 @@ def select(
     if initial_metric is not None:
         candidates.append(_initial(np.asarray(initial_metric, dtype=np.float64), d))
     table = _compare(view, candidates, weight, rng, deadline)
-    winner = _winner(table, d / min(len(points), VALIDATION_POINTS))
-    chosen = next(c for c in candidates if c.name == winner.name)
-    L = _build(chosen, view)
+    winner = max(table, key=lambda tried: tried.weight)
+    L = _mean(view, candidates, table)
     pairs = LabelledPairs.from_labels(points, codes, bounds=(u, l), point_weight=weight)
     scale = pairs.best_scale(L.T @ L).scale
     L = np.sqrt(scale if scale > 0 else 1.0) * L
@@ -250,17 +254,35 @@ def _check(X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple
     return points, codes, None if sample_weight is None else check_weight(sample_weight, len(points))
 
 
-def _winner(table: Iterable[Tried], features_a_point: float) -> Tried:
-    """The candidate of largest advantage after the discount; the first of equals."""
-    caution = 1.0 + features_a_point + features_a_point**2
+def _mean(view: _View, candidates: list[_Candidate], table: tuple[Tried, ...]) -> Floats:
+    """L of the weighted mean of the candidates, each fitted to all points."""
+    weights = {tried.name: tried.weight for tried in table}
+    some = view.X[:: max(1, len(view.X) // VALIDATION_POINTS)]
+    some = some - some.mean(axis=0)
+    A = np.zeros((view.X.shape[1],) * 2)
+    for candidate in candidates:
+        if weights.get(candidate.name, 0.0) > 0.0:
+            L = _build(candidate, view)
+            if weights[candidate.name] == 1.0:
+                return L
+            squares = np.square(some @ L.T).sum(axis=1)
+            size = float(np.median(squares)) or float(squares.mean()) or 1.0
+            A += weights[candidate.name] / size * (L.T @ L)
+    L = psd_factor((A + A.T) / 2)
+    return L if view.rank is None else priors.project(L, view.X, view.rank)
 
-    def worth(tried: Tried) -> float:
-        if tried.name == _REFERENCE:
-            return 0.0
-        discount = DISCOUNT_PRIOR if tried.name in _PRIOR_NAMES else DISCOUNT_LEARNED
-        return tried.advantage - caution * discount * tried.error
 
-    return max(table, key=worth)
+def _weights(scores: Floats, w: Floats, odds: Floats) -> Floats:
+    """The share of each candidate in the mean, from its scores (candidates, points); NaN: given up."""
+    whole = np.isfinite(scores).all(axis=1)
+    best = scores[int(np.argmax(np.where(whole, scores @ w, -np.inf)))]
+    behind = np.full(len(scores), -np.inf)
+    for k in np.flatnonzero(whole):
+        difference, error = _difference(scores[k], best, w)
+        behind[k] = np.log(odds[k]) + _SHARPNESS * difference / error
+    weights = np.exp(behind - behind.max())
+    weights[weights < max(_NEGLIGIBLE, np.sort(weights)[-_MOST:][0])] = 0.0
+    return np.asarray(weights / weights.sum())
 
 
 def _compare(
@@ -274,22 +296,36 @@ def _compare(
     rows, fold = _deal(view.codes, rng)
     sample = view.take(rows)
     w = np.ones(len(rows)) if weight is None else weight[rows]
-    table: list[Tried] = []
-    reference = best = np.zeros(len(rows))
+    tried: list[tuple[Floats, float]] = []  # scores of the points, NaN where given up; seconds
+    best: Floats | None = None
     for candidate in candidates:
-        if table and deadline is not None and time.monotonic() > deadline:
+        if tried and deadline is not None and time.monotonic() > deadline:
             break
         start = time.perf_counter()
-        scores = _scores(candidate, sample, fold, w, best if table else None)  # (n,), NaN where given up
-        known = np.isfinite(scores)
-        if not table:
-            reference = best = scores
-        elif known.all() and w @ scores > w @ best:
+        scores = _scores(candidate, sample, fold, w, best)
+        if best is None or (np.isfinite(scores).all() and w @ scores > w @ best):
             best = scores
+        tried.append((scores, time.perf_counter() - start))
+    risk = np.exp(-_CAUTION * (view.X.shape[1] / len(rows)) ** 2)
+    odds = np.array([c.odds * (risk if c.uses_labels else 1.0) for c in candidates[: len(tried)]])
+    weights = _weights(np.array([scores for scores, _ in tried]), w, odds)
+    reference = tried[0][0]
+    table = []
+    for candidate, (scores, seconds), weight_in_mean in zip(candidates, tried, weights):
+        known = np.isfinite(scores)
         advantage, error = _difference(scores[known], reference[known], w[known])
         score = float(w[known] @ scores[known] / w[known].sum())
-        seconds = time.perf_counter() - start
-        table.append(Tried(candidate.name, candidate.constraints, score, advantage, error, seconds))
+        table.append(
+            Tried(
+                candidate.name,
+                candidate.constraints,
+                score,
+                advantage,
+                error,
+                float(weight_in_mean),
+                seconds,
+            )
+        )
     return tuple(table)
 
 
@@ -412,6 +448,13 @@ def _near(kind: str) -> Callable[[_View], Floats]:
     return build
 
 
+def _local(kind: str) -> Callable[[_View], Floats]:
+    def build(view: _View) -> Floats:
+        return _annealed(view, _source(view, kind), priors.identity(view.X), _WARM_STEPS, 0.25)
+
+    return build
+
+
 def _initial(A: Floats, d: int) -> _Candidate:
     if A.shape != (d, d):
         raise ValueError(f"initial_metric must have shape ({d}, {d}), got {A.shape}")
@@ -431,26 +474,29 @@ def _within(shrinkage: float) -> Callable[[_View], Floats]:
     return lambda v: priors.within(v.X, v.codes, v.n_classes, v.trust, shrinkage=shrinkage)
 
 
+def _discriminant(shrinkage: float, rest: float) -> Callable[[_View], Floats]:
+    return lambda v: priors.discriminant(v.X, v.codes, v.n_classes, v.trust, shrinkage=shrinkage, rest=rest)
+
+
 _PRIORS = (
-    _Candidate(_REFERENCE, None, False, lambda view: priors.standardised(view.X)),
-    _Candidate("identity", None, False, lambda view: priors.identity(view.X)),
-    _Candidate("robustly scaled", None, False, lambda view: priors.robust(view.X)),
-    _Candidate("whitened", None, False, lambda view: priors.whitened(view.X)),
-    _Candidate("within classes", None, True, _within(0.1)),
+    _Candidate(_REFERENCE, None, False, lambda view: priors.standardised(view.X), odds=0.4),
+    _Candidate("identity", None, False, lambda view: priors.identity(view.X), odds=0.4),
+    _Candidate("robustly scaled", None, False, lambda view: priors.robust(view.X), odds=0.15),
+    _Candidate("whitened", None, False, lambda view: priors.whitened(view.X), odds=0.15),
+    _Candidate("within classes", None, True, _within(0.1), odds=20.0),
     _Candidate("within classes, shrunk", None, True, _within(0.5)),
-    _Candidate(
-        "discriminant",
-        None,
-        True,
-        lambda v: priors.discriminant(v.X, v.codes, v.n_classes, v.trust, shrinkage=0.1),
-    ),
+    _Candidate("discriminant", None, True, _discriminant(0.1, 0.3), odds=3.0),
+    _Candidate("discriminant, shrunk", None, True, _discriminant(0.5, 0.3), odds=3.0),
+    _Candidate("discriminant, blunt", None, True, _discriminant(0.1, 1.0), odds=3.0),
 )
-_PRIOR_NAMES = frozenset(c.name for c in _PRIORS if not c.uses_labels)
 _LEARNED: dict[str, list[_Candidate]] = {
     "all": [
         _Candidate("all pairs", "all", True, _far("all")),
         _Candidate("all pairs, from within classes", "all", True, _near("all")),
     ],
     "neighbors": [_Candidate("neighbours, from within classes", "neighbors", True, _near("neighbors"))],
-    "triplets": [_Candidate("triplets, from within classes", "triplets", True, _near("triplets"))],
+    "triplets": [
+        _Candidate("triplets, from within classes", "triplets", True, _near("triplets")),
+        _Candidate("triplets, from identity", "triplets", True, _local("triplets")),
+    ],
 }

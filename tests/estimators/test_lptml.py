@@ -404,7 +404,9 @@ def test_metadata_routing(pairs, y):
 def test_validation_chooses(X, labels):
     fitted = LPTML_Supervised(random_state=0).fit(X, labels)
     assert fitted.status_ == "chosen by validation"
-    assert sum(tried["chosen"] for tried in fitted.validation_) == 1
+    shares = [tried["weight"] for tried in fitted.validation_]
+    assert sum(shares) == pytest.approx(1.0)
+    assert [share > 0 for share in shares] == [tried["chosen"] for tried in fitted.validation_]
     assert {"standardised", "identity"} < {tried["name"] for tried in fitted.validation_}
     assert fitted.n_trials_ == 0
     assert fitted.suspicion_.shape == (60,)

@@ -114,7 +114,8 @@ def notes(data: dict[str, Any], own: dict[str, str], search: Any) -> dict[str, s
         "distances": "Similar pairs should lie left of u, dissimilar ones right of l."
         + (" All pairs are drawn; a metric learned from neighbours was asked about these only." * chosen),
         "validation": "The metrics that were tried, and how many of a hundred votes of unseen neighbours "
-        "each has over standardised features, with standard errors; the chosen one stands out.",
+        "each has over standardised features, with standard errors. The metric is the weighted mean of those "
+        "that stand out.",
         "search": _about_search(search),
         "support": "Among the metrics that satisfy what this one satisfies, these constraints alone "
         f"determine the one of least trace.{cut}",

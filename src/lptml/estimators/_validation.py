@@ -117,7 +117,13 @@ def adopt(
     )
     if estimator.verbose:
         for tried in selected.table:
-            logger.info("%-35s score %.4f, advantage %+.4f", tried.name, tried.score, tried.advantage)
+            logger.info(
+                "%-35s score %.4f, advantage %+.4f, weight %.2f",
+                tried.name,
+                tried.score,
+                tried.advantage,
+                tried.weight,
+            )
     estimator._adopt(learned, source, data)
     return learned
 
@@ -133,14 +139,15 @@ def _small(A: FloatArray, source: ConstraintSet | LabelledPairs) -> float:
 
 
 def table(selected: Selected) -> tuple[dict[str, Any], ...]:
-    """Return the candidates and their scores as plain data, the chosen one marked."""
+    """Return the candidates and their scores as plain data, those of the mean marked."""
     return tuple(
         {
             "name": tried.name,
             "score": tried.score,
             "advantage": tried.advantage,
             "error": tried.error,
-            "chosen": tried.name == selected.name,
+            "weight": tried.weight,
+            "chosen": tried.weight > 0,
         }
         for tried in selected.table
     )

@@ -127,8 +127,8 @@ class LPTML_Supervised(SupervisedMixin, LPTMLBase):
     classes_ : ndarray
         The labels met, without -1.
     validation_ : tuple of dict
-        Each candidate's name, score, advantage over the standardised metric and its standard error; empty
-        where no choice was made.
+        Each candidate's name, score, advantage over the standardised metric and its standard error, its
+        weight in the mean that is the metric and whether it has one; empty where no choice was made.
 
     See Also
     --------
