@@ -17,8 +17,8 @@ A candidate whose first folds are clearly worse than the best so far is not fitt
 Weights. A hundred points cannot tell candidates apart that differ by a percent, and picking the luckiest
 costs about one. So the result is the mean of the candidates' matrices, brought to the same median distance,
 with weights odds * exp(2.5 z): z is how many standard errors a candidate scores behind the best one, over the
-same points, and the odds say how often such a candidate is good, without looking at the scores. They fall for
-what is fitted to labels as the number of features a point grows. ``validation=None`` in
+same points, and the odds say how often such a candidate is good, without looking at the scores. As the number
+of features a point grows, those of the standardised metric rise above all others. ``validation=None`` in
 :class:`lptml.LPTML_Supervised` does without all this.
 """
 
@@ -47,7 +47,7 @@ NEIGHBORS = (4, 8)
 #: Points that candidates are compared on; more are sampled. Scores are then known to half a percent.
 VALIDATION_POINTS = 3000
 _SHARPNESS = 2.5  # of the weights: their logarithm falls by this for each standard error behind the best
-_CAUTION = 3.0  # times (features a point)^2: what the logarithm of the odds of fitted candidates loses
+_CAUTION = 3.0  # times (features a point)^2: what the logarithms of the odds lose against the reference
 _NEGLIGIBLE = 0.05  # of the largest weight; candidates below it are left out of the mean
 _MOST = 6  # candidates in the mean
 _HOPELESS = 2.0  # standard errors behind the best at which a candidate is given up
@@ -307,7 +307,7 @@ def _compare(
             best = scores
         tried.append((scores, time.perf_counter() - start))
     risk = np.exp(-_CAUTION * (view.X.shape[1] / len(rows)) ** 2)
-    odds = np.array([c.odds * (risk if c.uses_labels else 1.0) for c in candidates[: len(tried)]])
+    odds = np.array([c.odds * (1.0 if c.name == _REFERENCE else risk) for c in candidates[: len(tried)]])
     weights = _weights(np.array([scores for scores, _ in tried]), w, odds)
     reference = tried[0][0]
     table = []
