@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from lptml import sdp
+from lptml import _sdp_attempt, sdp
 from lptml.certify import verify_certificate, verify_solution
 from lptml.constraints import ConstraintSet
 from lptml.sdp import Status, solve_basis
@@ -397,7 +397,8 @@ def nan_answer(*arguments):
 def test_a_wrong_kernel_is_found_out(monkeypatch, answer):
     F, C0 = random_instance(7)
     right = solve_basis(F, C0)
-    monkeypatch.setattr(sdp.kernel, "solve", answer)
+    monkeypatch.setattr(_sdp_attempt.kernel, "solve", answer)
+    monkeypatch.setattr(sdp, "attempt", _sdp_attempt.attempt.py_func)
     rescued = solve_basis(F, C0)
     assert rescued.solver == "clarabel"
     assert rescued.status is right.status

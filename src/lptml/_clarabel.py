@@ -16,6 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from lptml._farkas import repairs
+from lptml.certify import check_optimum
 from lptml.constraints import Floats
 from lptml.sdp import ACCEPT, Problem, Solution, Status, certificate, conclude, infeasible
 
@@ -29,7 +30,8 @@ def solve_clarabel(problem: Problem, tol: float) -> Solution:
     A = X / scaled.scale[:, None] / scaled.scale
     dual = multipliers * scaled.size / scaled.units
     tight = multipliers > np.array(plain.s[: len(scaled.rhs)])
-    solution = conclude(problem, A, dual, tight, plain.iterations, "clarabel", 0.0)
+    checked = check_optimum(problem, A, dual)
+    solution = conclude(problem, A, dual, checked, tight, plain.iterations, "clarabel", 0.0)
     if solution.status is Status.OPTIMAL:
         return solution
     elastic = _run(scaled, 1e-6, tol, elastic=True)

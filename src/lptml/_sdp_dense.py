@@ -10,15 +10,12 @@ the strict upper triangle is never read or written, so callers may keep data the
 
 import llvmlite.binding as llvm
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import get_cython_function_address
 from numpy.typing import NDArray
 
+from lptml._compile import helper
 from lptml.constraints import Floats
-
-#: Decorator of functions that only compiled code calls: without wrappers, and without a test at every
-#: division, they compile in half the time.
-helper = njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 BLAS_FROM = 40  # rows from which a BLAS call beats the loops (measured; flat between 24 and 64)
 

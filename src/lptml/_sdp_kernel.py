@@ -26,12 +26,12 @@ folded.
 import numpy as np
 from numba import njit
 
+from lptml._compile import FAST, helper
 from lptml._sdp_dense import (
     cholesky,
     cholesky_solve,
     combine,
     gram,
-    helper,
     inner,
     product,
     sandwich,
@@ -192,7 +192,7 @@ def _log_determinant(L: Floats) -> float:
     return 2.0 * total
 
 
-@njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
+@njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True, fastmath=FAST)
 def solve(
     U: Floats,
     m: int,

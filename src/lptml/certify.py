@@ -22,6 +22,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numba import njit
 
+from lptml._compile import helper
 from lptml.constraints import ConstraintSet, Floats
 
 #: A certificate must rule out every metric whose trace, in normalised units, is below this. Under a larger
@@ -72,11 +73,7 @@ class CertificateCheck:
         return self.gap > 0 and self.radius >= RADIUS
 
 
-#: Functions that only compiled code calls; without wrappers they compile in half the time.
-_helper = njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-
-
-@_helper
+@helper
 def _normalise(V: Floats, W: Floats, bound: Floats) -> Floats:
     m, d = V.shape
     rows = m + W.shape[0]
@@ -90,24 +87,31 @@ def _normalise(V: Floats, W: Floats, bound: Floats) -> Floats:
     return scale
 
 
-@_helper
-def _weighted_sum(V: Floats, W: Floats, coefficient: Floats, scale: Floats) -> Floats:
-    m, d = V.shape
-    out = np.empty((d, d))
-    for p in range(d):
-        for q in range(p + 1):
-            total = 0.0
-            for i in range(m):
-                total += coefficient[i] * (V[i, p] / scale[p]) * (V[i, q] / scale[q])
-            for i in range(W.shape[0]):
-                total -= coefficient[i] * (W[i, p] / scale[p]) * (W[i, q] / scale[q])
-            out[p, q] = total
-            out[q, p] = total
+@helper
+def _scaled(V: Floats, scale: Floats) -> Floats:
+    out = np.empty(V.shape)
+    for i in range(V.shape[0]):
+        for j in range(V.shape[1]):
+            out[i, j] = V[i, j] / scale[j]
     return out
 
 
-@njit(cache=True, error_model="numpy", no_cfunc_wrapper=True)
-def _check_optimum(
+@helper
+def _weighted_sum(V: Floats, W: Floats, coefficient: Floats) -> Floats:
+    m, d = V.shape
+    out = np.zeros((d, d))
+    for i in range(m + W.shape[0]):
+        row = V[i] if i < m else W[i - m]
+        factor = coefficient[i] if i < m else -coefficient[i - m]
+        if factor != 0.0:
+            for p in range(d):
+                for q in range(d):
+                    out[p, q] += factor * row[p] * row[q]
+    return out
+
+
+@njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
+def check_arrays(
     V: Floats,
     W: Floats,
     sign: Floats,
@@ -119,6 +123,7 @@ def _check_optimum(
     A: Floats,
     y: Floats,
 ) -> tuple[float, float, float, float]:
+    """The four residuals of ``Residuals``, for compiled callers."""
     m, d = V.shape
     scale = _normalise(V, W, bound)
     size = 0.0
@@ -137,23 +142,24 @@ def _check_optimum(
     dual_objective = 0.0
     smallest = 0.0
     coefficient = np.empty(m)
+    V, W = _scaled(V, scale), _scaled(W, scale)
     for i in range(m):
         value = 0.0
         for p in range(d):
             row = 0.0
             for q in range(d):
-                row += An[p, q] * (V[i, q] / scale[q])
-            value += row * (V[i, p] / scale[p])
+                row += An[p, q] * V[i, q]
+            value += row * V[i, p]
             if W.shape[0] > 0:
                 row = 0.0
                 for q in range(d):
-                    row += An[p, q] * (W[i, q] / scale[q])
-                value -= row * (W[i, p] / scale[p])
+                    row += An[p, q] * W[i, q]
+                value -= row * W[i, p]
         primal = max(primal, sign[i] * (value / bound[i] - 1.0))
         coefficient[i] = sign[i] * y[i] / size
         dual_objective -= coefficient[i] * bound[i]
         smallest = min(smallest, y[i] * bound[i] / size)
-    extra = _weighted_sum(V, W, coefficient, scale)
+    extra = _weighted_sum(V, W, coefficient)
     if R.shape[0] > 0:
         last = float(y[m])
         value = 0.0
@@ -216,14 +222,15 @@ def _check_certificate(
     gap = 0.0
     size = 0.0
     coefficient = np.empty(m)
+    V, W = _scaled(V, scale), _scaled(W, scale)
     for i in range(m):
         coefficient[i] = sign[i] * y[i] / total
         gap -= coefficient[i] * bound[i]
         for p in range(d):
-            size += abs(coefficient[i]) * (V[i, p] / scale[p]) ** 2
+            size += abs(coefficient[i]) * V[i, p] ** 2
             if W.shape[0] > 0:
-                size += abs(coefficient[i]) * (W[i, p] / scale[p]) ** 2
-    S = _weighted_sum(V, W, coefficient, scale)
+                size += abs(coefficient[i]) * W[i, p] ** 2
+    S = _weighted_sum(V, W, coefficient)
     if R.shape[0] > 0:
         for p in range(d):
             for q in range(d):
@@ -270,7 +277,7 @@ class _Arrays(Protocol):
 def check_optimum(problem: _Arrays, A: Floats, dual: Floats) -> Residuals:
     """``verify_solution`` on plain arrays."""
     p = problem
-    return Residuals(*_check_optimum(p.V, p.W, p.sign, p.bound, p.R, p.rho, p.C0, p.c, A, dual))
+    return Residuals(*check_arrays(p.V, p.W, p.sign, p.bound, p.R, p.rho, p.C0, p.c, A, dual))
 
 
 def check_certificate(problem: _Arrays, y: Floats) -> CertificateCheck:
@@ -323,7 +330,7 @@ def verify_solution(
     V, W, sign, bound = arrays(constraints)
     R, bound_r = regulariser_arrays(regularizer, rho, constraints.d)
     return Residuals(
-        *_check_optimum(V, W, sign, bound, R, bound_r, _own(objective), float(log_det), _own(A), _own(dual))
+        *check_arrays(V, W, sign, bound, R, bound_r, _own(objective), float(log_det), _own(A), _own(dual))
     )
 
 

@@ -25,9 +25,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lptml import _sdp_kernel as kernel
 from lptml._compile import announce
 from lptml._farkas import repairs
+from lptml._sdp_attempt import attempt
 from lptml._sdp_scaling import scale_problem
 from lptml.certify import (
     Residuals,
@@ -72,6 +72,8 @@ ATTEMPTS = (
     Attempt(lower=1e-2, cost=1e-4, elastic=1e9),
     Attempt(lower=1.0, cost=0.1, elastic=1e9),
 )
+
+NO_OPTIMUM = Residuals(np.inf, np.inf, np.inf, np.inf)
 
 _MAX_ITERATIONS = 80  # the kernel needs 8 to 30
 
@@ -124,7 +126,7 @@ class Solution(NamedTuple):
     objective : float
         <C0, A> - c log det A; infinite for an infeasible instance, so that it is the paper's w.
     residuals : Residuals
-        Recomputed independently for (A, dual); large for an infeasible instance.
+        Recomputed independently for (A, dual); infinite for an infeasible instance, which has no optimum.
     support : array of int
         The tight constraints, whose multipliers count. They alone have the same optimum, or are infeasible.
     elastic : float
@@ -279,8 +281,8 @@ def solve_problem(
     failed = []
     if solver == "numba":
         _announce()
-        for attempt in ATTEMPTS:
-            solution = _solve_kernel(problem, attempt, tol, tol if loose is None else loose)
+        for settings in ATTEMPTS:
+            solution = _solve_kernel(problem, settings, tol, tol if loose is None else loose)
             if solution.status is not Status.FAILED:
                 return solution
             failed.append(solution)
@@ -301,52 +303,60 @@ def solve_problem(
 
 @functools.cache
 def _announce() -> None:
-    announce(kernel.solve)
+    announce(attempt)
 
 
 def _feasible(residuals: Residuals) -> bool:
     return residuals.primal <= ACCEPT / 3
 
 
-def _solve_kernel(problem: Problem, attempt: Attempt, tol: float, loose: float) -> Solution:
+def _solve_kernel(problem: Problem, settings: Attempt, tol: float, loose: float) -> Solution:
     """One run of the kernel and the check of what it says."""
     p = problem
-    d, n = len(p.C0), p.m + len(p.R)
-    U, h, R = np.empty((p.m + len(p.W), d)), np.empty(n), np.empty(p.R.shape)
-    C0, T, A, X = np.empty((4, d, d))
-    y, z, units = np.empty((3, n))
-    size = scale_problem(
-        p.V, p.W, p.sign, p.bound, p.R, p.rho, p.C0, attempt.lower, attempt.cost, U, h, R, C0, T, units
+    A, X = np.empty((2, *p.C0.shape))
+    dual, y, z = np.empty((3, p.m + len(p.R)))
+    iterations, t, *errors = attempt(
+        *(p.V, p.W, p.sign, p.bound, p.R, p.rho, p.C0, p.c),
+        *(settings.lower, settings.cost, settings.elastic, tol, loose, _MAX_ITERATIONS, ACCEPT),
+        *(A, X, dual, y, z),
     )
-    _, iterations, t = kernel.solve(
-        U, p.m, p.sign, h, R, C0, p.c / size, attempt.elastic, tol, loose, _MAX_ITERATIONS, T, A, X, y, z
-    )
-    # Strict complementarity: of a multiplier and its slack, one is of the order of the tolerance.
     tight = y > z
-    for weights in (y * tight, y):
-        if t < ACCEPT:
-            solution = conclude(p, A, weights / units, tight, iterations, "numba", t)
-            if solution.status is Status.OPTIMAL:
-                return solution
-        if t > 0.01 * ACCEPT:
+    solution = conclude(p, A, dual, Residuals(*errors), tight, iterations, "numba", t)
+    if solution.status is Status.OPTIMAL:
+        return solution
+    if t > 0.01 * ACCEPT:
+        U, R, units, size = _scaled(p, settings)
+        for weights in (y * tight, y):
             for multipliers in repairs(U, p.sign, R, weights, X):
                 found = certificate(p, multipliers / (units * size))
                 if found is not None:
                     return infeasible(p, A, found, iterations, "numba", t)
-    return conclude(p, A, y / units, tight, iterations, "numba", t)
+    return conclude(p, A, dual, check_optimum(p, A, dual), tight, iterations, "numba", t)
+
+
+def _scaled(p: Problem, settings: Attempt) -> tuple[Floats, Floats, Floats, float]:
+    """Vectors, R and units of the multipliers in the kernel's coordinates, and the size of the objective."""
+    d, n = len(p.C0), p.m + len(p.R)
+    U, h, R, units = np.empty((p.m + len(p.W), d)), np.empty(n), np.empty(p.R.shape), np.empty(n)
+    C0, T = np.empty((2, d, d))
+    size = scale_problem(
+        *(p.V, p.W, p.sign, p.bound, p.R, p.rho, p.C0, settings.lower, settings.cost),
+        *(U, h, R, C0, T, units),
+    )
+    return U, R, units, size
 
 
 def conclude(
     problem: Problem,
     A: Floats,
     dual: Floats,
+    residuals: Residuals,
     tight: NDArray[np.bool_],
     iterations: int,
     solver: str,
     elastic: float,
 ) -> Solution:
     """OPTIMAL if the independent check of (A, dual) agrees, else FAILED; ``tight`` rows carry A."""
-    residuals = check_optimum(problem, A, dual)
     good = residuals.largest <= ACCEPT and _feasible(residuals)
     m = problem.m
     return Solution(
@@ -368,14 +378,13 @@ def infeasible(
     problem: Problem, A: Floats, proof: Certificate, iterations: int, solver: str, elastic: float
 ) -> Solution:
     """An infeasible instance with its verified certificate."""
-    dual = np.append(proof.y, proof.regularizer_multiplier)[: problem.m + len(problem.R)]
     return Solution(
         status=Status.INFEASIBLE,
         A=A,
         dual=proof.y,
         regularizer_dual=proof.regularizer_multiplier,
         objective=np.inf,
-        residuals=check_optimum(problem, A, dual),
+        residuals=NO_OPTIMUM,
         support=(proof.y > 0).nonzero()[0],
         elastic=float(elastic),
         certificate=proof,
@@ -404,4 +413,7 @@ def _closed_form(problem: Problem, n: int) -> Solution:
     d = len(problem.C0)
     A = np.zeros((d, d)) if problem.c == 0 else problem.c * np.linalg.inv(problem.C0)
     nothing = np.zeros(n)
-    return conclude(problem, (A + A.T) / 2, nothing, nothing > 0, 0, "closed form", 0.0)
+    A = (A + A.T) / 2
+    return conclude(
+        problem, A, nothing, check_optimum(problem, A, nothing), nothing > 0, 0, "closed form", 0.0
+    )
