@@ -1,16 +1,22 @@
 """One attempt at a basis problem in one compiled call: scale, solve, undo, check.
 
 At d = 2 a solve takes 20 microseconds, and each crossing between Python and compiled code, with the arrays it
-needs, a few more.
+needs, a few more. What Python does, besides, only one thread at a time can do.
 """
 
 import numpy as np
 from numba import njit
 
 from lptml import _sdp_kernel as kernel
+from lptml._compile import helper
+from lptml._sdp_dense import cholesky, product, sandwich, transpose, triangular_inverse
 from lptml._sdp_scaling import scale_problem
-from lptml.certify import check_arrays
+from lptml.certify import RADIUS, check_certificate_arrays, check_optimum_arrays
 from lptml.constraints import Floats
+
+UNSETTLED = 0  # neither of the others could be verified
+OPTIMAL = 1
+INFEASIBLE = 2
 
 
 @njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
@@ -35,13 +41,15 @@ def attempt(
     dual: Floats,
     y: Floats,
     z: Floats,
-) -> tuple[int, float, float, float, float, float]:
-    """Solve an instance; returns iterations, the elastic variable and the four residuals of (A, dual).
+) -> tuple[int, int, float, float, float, float, float]:
+    """Solve an instance; returns the verdict, iterations, the elastic variable, and four numbers.
 
-    ``lower``, ``cost`` and ``elastic`` are those of ``sdp.Attempt``. A and its multipliers go to A and
-    ``dual``, the solution in the kernel's coordinates to X, y and z. Of a multiplier and its slack one is of
-    the order of the tolerance (strict complementarity): such multipliers are set to zero, unless the check
-    then fails. What has an elastic variable above ``accept`` is no optimum and not checked.
+    These are the residuals of (A, dual) of an optimum, or gap and radius of the certificate ``dual``.
+    ``lower``, ``cost`` and ``elastic`` are those of ``sdp.Attempt``; A and multipliers go to A and ``dual``,
+    the solution in the kernel's coordinates to X, y and z.
+
+    Of a multiplier and its slack one is of the order of the tolerance (strict complementarity): such
+    multipliers are set to zero, unless an optimum then fails its check.
     """
     m, d = V.shape
     n = m + R.shape[0]
@@ -55,14 +63,76 @@ def attempt(
     _, iterations, t = kernel.solve(
         U, m, sign, h, Rs, Cs, c / size, elastic, tol, loose, max_iter, T, A, X, y, z
     )
-    primal = psd = dual_error = gap = np.inf
     if t < accept:
+        for everything in range(2):
+            for i in range(n):
+                dual[i] = y[i] / units[i] if y[i] > z[i] or everything == 1 else 0.0
+            primal, psd, slack, gap = check_optimum_arrays(V, W, sign, bound, R, rho, C0, c, A, dual)
+            if max(primal, psd, slack, gap) <= accept and primal <= accept / 3:
+                return OPTIMAL, iterations, t, primal, psd, slack, gap
+    elif n == U.shape[0]:
         for i in range(n):
-            dual[i] = y[i] / units[i] if y[i] > z[i] else 0.0
-        primal, psd, dual_error, gap = check_arrays(V, W, sign, bound, R, rho, C0, c, A, dual)
-    if not max(primal, psd, dual_error, gap) <= accept or primal > accept / 3:
-        for i in range(n):
-            dual[i] = y[i] / units[i]
-        if t < accept:
-            primal, psd, dual_error, gap = check_arrays(V, W, sign, bound, R, rho, C0, c, A, dual)
-    return iterations, t, primal, psd, dual_error, gap
+            dual[i] = y[i] if y[i] > z[i] else 0.0
+        if _lift(U, sign, dual):
+            total = 0.0
+            for i in range(n):
+                dual[i] /= units[i]
+                total += dual[i] * bound[i]
+            for i in range(n):
+                dual[i] /= total
+            gap, radius = check_certificate_arrays(V, W, sign, bound, R, rho, dual)
+            if gap > 0 and radius >= RADIUS:
+                return INFEASIBLE, iterations, t, gap, radius, 0.0, 0.0
+    for i in range(n):
+        dual[i] = y[i] / units[i]
+    return UNSETTLED, iterations, t, np.inf, np.inf, np.inf, np.inf
+
+
+@helper
+def _lift(U: Floats, sign: Floats, y: Floats) -> bool:
+    """``_farkas.lifted`` for pairs whose upper bounds span the space; False where they do not.
+
+    Multipliers y with sum y_i s_i u_i u_i' almost semidefinite get it wholly, by more weight on the upper
+    bounds among them.
+    """
+    m, d = U.shape
+    total = 0.0
+    count = 0
+    for i in range(m):
+        total += y[i]
+        if sign[i] > 0.0 and y[i] > 0.0:
+            count += 1
+    if count < d:
+        return False
+    weighted = np.empty((m, d))
+    Ut = np.empty((d, m))
+    mats = np.empty((6, d, d))
+    P, S, Li, Lit, work, M = mats[0], mats[1], mats[2], mats[3], mats[4], mats[5]
+    transpose(U, Ut)
+    for which in range(2):
+        for i in range(m):
+            y[i] /= total if which == 0 else 1.0
+            factor = sign[i] * y[i]
+            if which == 0:
+                factor = 1.0 / count if factor > 0.0 else 0.0
+            for p in range(d):
+                weighted[i, p] = factor * U[i, p]
+        product(Ut, weighted, P if which == 0 else S)
+    if not cholesky(P):
+        return False
+    smallest, largest = np.inf, 0.0
+    for p in range(d):
+        smallest = min(smallest, P[p, p])
+        largest = max(largest, P[p, p])
+    if not smallest > 1e-4 * largest:
+        return False
+    triangular_inverse(P, Li)
+    transpose(Li, Lit)
+    sandwich(Li, S, Lit, work, M)
+    low = np.linalg.eigvalsh(M)[0]
+    if low < 1e-14:
+        more = (1e-12 - 1.001 * min(low, 0.0)) / count
+        for i in range(m):
+            if sign[i] > 0.0 and y[i] > 0.0:
+                y[i] += more
+    return True

@@ -111,7 +111,7 @@ def _weighted_sum(V: Floats, W: Floats, coefficient: Floats) -> Floats:
 
 
 @njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
-def check_arrays(
+def check_optimum_arrays(
     V: Floats,
     W: Floats,
     sign: Floats,
@@ -197,10 +197,11 @@ def check_arrays(
     return primal, psd, dual, gap
 
 
-@njit(cache=True, error_model="numpy", no_cfunc_wrapper=True)
-def _check_certificate(
+@njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
+def check_certificate_arrays(
     V: Floats, W: Floats, sign: Floats, bound: Floats, R: Floats, rho: float, y: Floats
 ) -> tuple[float, float]:
+    """Gap and radius of ``CertificateCheck``, for compiled callers."""
     m, d = V.shape
     scale = _normalise(V, W, bound)
     total = 0.0
@@ -277,13 +278,13 @@ class _Arrays(Protocol):
 def check_optimum(problem: _Arrays, A: Floats, dual: Floats) -> Residuals:
     """``verify_solution`` on plain arrays."""
     p = problem
-    return Residuals(*check_arrays(p.V, p.W, p.sign, p.bound, p.R, p.rho, p.C0, p.c, A, dual))
+    return Residuals(*check_optimum_arrays(p.V, p.W, p.sign, p.bound, p.R, p.rho, p.C0, p.c, A, dual))
 
 
 def check_certificate(problem: _Arrays, y: Floats) -> CertificateCheck:
     """``verify_certificate`` on plain arrays."""
     p = problem
-    return CertificateCheck(*_check_certificate(p.V, p.W, p.sign, p.bound, p.R, p.rho, y))
+    return CertificateCheck(*check_certificate_arrays(p.V, p.W, p.sign, p.bound, p.R, p.rho, y))
 
 
 def verify_solution(
@@ -330,7 +331,9 @@ def verify_solution(
     V, W, sign, bound = arrays(constraints)
     R, bound_r = regulariser_arrays(regularizer, rho, constraints.d)
     return Residuals(
-        *check_arrays(V, W, sign, bound, R, bound_r, _own(objective), float(log_det), _own(A), _own(dual))
+        *check_optimum_arrays(
+            V, W, sign, bound, R, bound_r, _own(objective), float(log_det), _own(A), _own(dual)
+        )
     )
 
 
@@ -365,7 +368,7 @@ def verify_certificate(
     """
     V, W, sign, bound = arrays(constraints)
     R, bound_r = regulariser_arrays(regularizer, rho, constraints.d)
-    return CertificateCheck(*_check_certificate(V, W, sign, bound, R, bound_r, _own(y)))
+    return CertificateCheck(*check_certificate_arrays(V, W, sign, bound, R, bound_r, _own(y)))
 
 
 def arrays(constraints: ConstraintSet) -> tuple[Floats, Floats, Floats, Floats]:

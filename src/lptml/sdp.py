@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from lptml._compile import announce
 from lptml._farkas import repairs
-from lptml._sdp_attempt import attempt
+from lptml._sdp_attempt import INFEASIBLE, OPTIMAL, attempt
 from lptml._sdp_scaling import scale_problem
 from lptml.certify import (
     Residuals,
@@ -315,15 +315,16 @@ def _solve_kernel(problem: Problem, settings: Attempt, tol: float, loose: float)
     p = problem
     A, X = np.empty((2, *p.C0.shape))
     dual, y, z = np.empty((3, p.m + len(p.R)))
-    iterations, t, *errors = attempt(
+    verdict, iterations, t, *numbers = attempt(
         *(p.V, p.W, p.sign, p.bound, p.R, p.rho, p.C0, p.c),
         *(settings.lower, settings.cost, settings.elastic, tol, loose, _MAX_ITERATIONS, ACCEPT),
         *(A, X, dual, y, z),
     )
+    if verdict == INFEASIBLE:
+        return infeasible(p, A, Certificate(dual, 0.0, *numbers[:2]), iterations, "numba", t)
     tight = y > z
-    solution = conclude(p, A, dual, Residuals(*errors), tight, iterations, "numba", t)
-    if solution.status is Status.OPTIMAL:
-        return solution
+    if verdict == OPTIMAL:
+        return conclude(p, A, dual, Residuals(*numbers), tight, iterations, "numba", t)
     if t > 0.01 * ACCEPT:
         U, R, units, size = _scaled(p, settings)
         for weights in (y * tight, y):
