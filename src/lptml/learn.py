@@ -24,6 +24,7 @@ from lptml.engines.base import PartitionedSource
 from lptml.refine import RefinementInterruptedWarning, Stop
 from lptml.refine import refine as refine_metrics
 from lptml.scaling import feature_scale
+from lptml.sdp import compile_now
 from lptml.search import Progress, SearchResult, SearchStatus, search
 
 #: The canonical metric is solved for where it takes a fraction of a second.
@@ -184,6 +185,7 @@ def learn(
     move = getattr(source, "on", None)  # partitions that can be read anywhere are read where the trials run
     source = source if move is None else move(runner)
     seed = int(np.random.SeedSequence().generate_state(1)[0]) if random_state is None else random_state
+    compile_now()
     watch = _Watch(time_limit, callback)
     found = None
     if max_trials > 0:
