@@ -20,6 +20,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from lptml._compile import announce
 from lptml._refine_kernel import smooth_gram, smooth_rows
 from lptml._threads import single_threaded
 from lptml.constraints import ConstraintSet, Floats, Ints, Source
@@ -261,6 +262,7 @@ class _Rows:
         squares = [np.einsum("ij,ij->i", image, image).astype(np.float64) for image in images]
         near = squares[1] if len(squares) > 1 else np.empty(0)
         pull, push = self.slopes
+        announce(smooth_rows)
         smooth_rows(near, squares[0], self.sign, self.bound, self.weight, temperature, pull, push)
         for part, image, slope in zip(self.parts, images, self.slopes):
             image *= (2.0 * slope).astype(precision)[:, None]
@@ -293,6 +295,7 @@ class _PointBatches:
         Y = X @ G.T  # (m, k)
         K = Y @ Y.T  # (m, m)
         total = np.empty(len(X))
+        announce(smooth_gram)
         smooth_gram(K, y, weight, self._kind_weight, self._edge, temperature, total)
         return 2.0 * ((K @ Y + total[:, None] * Y).T @ X)
 

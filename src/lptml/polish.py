@@ -22,6 +22,7 @@ from math import comb
 
 import numpy as np
 
+from lptml._compile import announce
 from lptml._refine_kernel import enumerate_lines, inside, sweep
 from lptml.constraints import TOLERANCE, ConstraintSet, Floats, Source
 from lptml.scaling import feature_scale, scale_metric, unscale_metric
@@ -73,6 +74,7 @@ class _Lines:
         low, high = self._cone(Delta)
         if not low < high:
             return False
+        announce(sweep)
         cost, left, right = sweep(
             self.value, slope, self.straight, self.sign, self.limit, self.weight, low, high, self.cost
         )
@@ -88,6 +90,7 @@ class _Lines:
             y, x = self.W @ g, self.W @ direction
             slope, bend = slope - 2.0 * y * x, bend - x * x
         reach = 4.0 * np.linalg.norm(self.roots) / max(float(np.linalg.norm(direction)), 1e-300)
+        announce(sweep)
         cost, left, right = sweep(
             self.value, slope, bend, self.sign, self.limit, self.weight, -reach, reach, self.cost
         )

@@ -26,8 +26,6 @@ from enum import Enum
 
 import numpy as np
 
-from lptml._compile import announce
-from lptml._refine_kernel import smooth_gram, smooth_rows, sweep
 from lptml._remote import Remote, nearby
 from lptml.anneal import Schedule, anneal, cool, representative, truncate
 from lptml.canonical import in_memory
@@ -155,7 +153,6 @@ def refine(
     if source.n < 1:
         raise ValueError("there are no constraints to refine on")
     near = nearby(source)
-    announce(smooth_rows, smooth_gram, sweep)
     run = _Run(near, rank, penalty, np.random.default_rng(random_state), time_limit, callback)
     stop = Stop.FINISHED
     try:
