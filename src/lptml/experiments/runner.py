@@ -33,11 +33,11 @@ EXPERIMENTS = {
     "noise": "lptml.experiments.label_noise",
 }
 _SHARE = {
-    "table1": 0.32,
-    "figure-violations": 0.08,
-    "figure-poisoning": 0.14,
-    "figure-dimension": 0.1,
-    "figure-parallel": 0.04,
+    "table1": 0.36,
+    "figure-violations": 0.07,
+    "figure-poisoning": 0.15,
+    "figure-dimension": 0.07,
+    "figure-parallel": 0.03,
     "noise": 0.32,
 }
 
