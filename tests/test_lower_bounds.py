@@ -139,3 +139,13 @@ def test_large_sources_are_bounded_by_a_sample_of_them(monkeypatch):
     certified = certify(pairs, time_limit=1.0)
     assert 1 <= certified.lower_bound <= certified.cost == pairs.cost(certified.A)
     assert certified.verify(pairs) == pytest.approx(certified.packing_bound)
+
+
+def test_random_quadruplets_are_certified_within_the_time_limit():
+    """Their matrices have rank two and no definite sign: once this took minutes."""
+    rng = np.random.default_rng(3)
+    four = rng.normal(size=(60, 4, 3))
+    constraints = ConstraintSet.from_quadruplets(four, margin=0.5)
+    found = certify(constraints, np.eye(3), time_limit=1.0, random_state=0)
+    assert 0 <= found.lower_bound <= constraints.cost(np.eye(3))
+    assert found.seconds < 30

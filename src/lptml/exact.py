@@ -174,7 +174,7 @@ def exact_lptml(
     strategy: str = "multi",
     regularizer: Floats | None = None,
     rho: float | None = None,
-    batch: int = 20,
+    batch: int = 40,
     minimal: bool = True,
     solver: str = "numba",
     tol: float = 1e-9,
@@ -193,7 +193,7 @@ def exact_lptml(
         Which violated constraint enters; see the module.
     regularizer, rho : optional
         The bound <R, A> <= rho for a symmetric R.
-    batch : int, default 20
+    batch : int, default 40
         How many constraints enter at once with "multi".
     minimal : bool, default True
         Make the basis, or the infeasible subsystem, minimal. It takes extra solves when optima are degenerate

@@ -71,8 +71,10 @@ standard deviation over executions, as in the paper.
 
 Methods: k-NN on the raw features (Euclidean), after StandardScaler or RobustScaler, or after the metric of
 NCA (scikit-learn), ITML, LMNN, MMC, MCML, LFDA, RCA ([our implementations](baselines.md)), of *LPTML plain*
-(Algorithm 2 as published: no refinement, u at the 10th and l at the 90th percentile, all training pairs) and
-of *LPTML* (our default). *LPTML robust k-NN* is `RobustKNeighborsClassifier`. Peers get the setting in which
+(Algorithm 2 as published: no refinement, u at the 10th and l at the 90th percentile, all training pairs; t =
+{options["trials"]} trials up to {options["plain_dimension"]} features, and above that fewer in proportion to
+1 / d^3, because its cost a trial grows like d^3 and the hour would go to nothing else) and of *LPTML* (our
+default). *LPTML robust k-NN* is `RobustKNeighborsClassifier`. Peers get the setting in which
 each was strongest here: ITML gamma = 10, LFDA 20 neighbours, MMC 1000 pairs of each kind.
 
 {cut}lptml {found["lptml"]}, Python {found["python"]}, NumPy {found["numpy"]}, SciPy {found["scipy"]},
