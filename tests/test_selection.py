@@ -28,14 +28,15 @@ def test_weights_follow_scores_and_odds():
     rng = np.random.default_rng(0)
     good = rng.random(400)
     scores = np.stack([good, good - 0.5 * (rng.random(400) < 0.3), good, np.full(400, np.nan)])
-    even = _weights(scores, np.ones(400), np.ones(4))
+    even = _weights(scores, np.ones(400), np.zeros(4))
     assert np.allclose(even, [0.5, 0.0, 0.5, 0.0])
-    assert np.allclose(_weights(scores, np.ones(400), np.array([1.0, 1.0, 3.0, 1.0])), [0.25, 0.0, 0.75, 0.0])
+    uneven = _weights(scores, np.ones(400), np.log([1.0, 1.0, 3.0, 1.0]))
+    assert np.allclose(uneven, [0.25, 0.0, 0.75, 0.0])
 
 
 def test_few_points_leave_the_odds_as_they_are():
     scores = np.array([[1.0, 0.0, 1.0], [1.0, 1.0, 1.0]])
-    weights = _weights(scores, np.ones(3), np.array([9.0, 1.0]))
+    weights = _weights(scores, np.ones(3), np.log([9.0, 1.0]))
     assert weights[0] > 0.5
 
 

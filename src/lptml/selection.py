@@ -237,7 +237,7 @@ def select(
         candidates.append(_initial(np.asarray(initial_metric, dtype=np.float64), d))
     table = _compare(view, candidates, weight, rng, deadline)
     winner = max(table, key=lambda tried: tried.weight)
-    L = _mean(view, candidates, table)
+    L = _mean(view, candidates, table, deadline)
     pairs = LabelledPairs.from_labels(points, codes, bounds=(u, l), point_weight=weight)
     scale = pairs.best_scale(L.T @ L).scale
     L = np.sqrt(scale if scale > 0 else 1.0) * L
@@ -254,33 +254,36 @@ def _check(X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple
     return points, codes, None if sample_weight is None else check_weight(sample_weight, len(points))
 
 
-def _mean(view: _View, candidates: list[_Candidate], table: tuple[Tried, ...]) -> Floats:
-    """L of the weighted mean of the candidates, each fitted to all points."""
-    weights = {tried.name: tried.weight for tried in table}
+def _mean(
+    view: _View, candidates: list[_Candidate], table: tuple[Tried, ...], deadline: float | None
+) -> Floats:
+    """L of the weighted mean of the candidates, each fitted to all points; at the deadline, of the first."""
     some = view.X[:: max(1, len(view.X) // VALIDATION_POINTS)]
     some = some - some.mean(axis=0)
     A = np.zeros((view.X.shape[1],) * 2)
-    for candidate in candidates:
-        if weights.get(candidate.name, 0.0) > 0.0:
-            L = _build(candidate, view)
-            if weights[candidate.name] == 1.0:
-                return L
-            squares = np.square(some @ L.T).sum(axis=1)
-            size = float(np.median(squares)) or float(squares.mean()) or 1.0
-            A += weights[candidate.name] / size * (L.T @ L)
+    chosen = [(tried.weight, candidate) for tried, candidate in zip(table, candidates) if tried.weight > 0]
+    for place, (weight, candidate) in enumerate(sorted(chosen, key=lambda each: -each[0])):
+        if place and deadline is not None and time.monotonic() > deadline:
+            break
+        L = _build(candidate, view)
+        if len(chosen) == 1:
+            return L
+        squares = np.square(some @ L.T).sum(axis=1)
+        size = float(np.median(squares)) or float(squares.mean()) or 1.0
+        A += weight / size * (L.T @ L)
     L = psd_factor((A + A.T) / 2)
     return L if view.rank is None else priors.project(L, view.X, view.rank)
 
 
-def _weights(scores: Floats, w: Floats, odds: Floats) -> Floats:
+def _weights(scores: Floats, w: Floats, log_odds: Floats) -> Floats:
     """The share of each candidate in the mean, from its scores (candidates, points); NaN: given up."""
     whole = np.isfinite(scores).all(axis=1)
     best = scores[int(np.argmax(np.where(whole, scores @ w, -np.inf)))]
-    behind = np.full(len(scores), -np.inf)
+    logarithm = np.full(len(scores), -np.inf)
     for k in np.flatnonzero(whole):
-        difference, error = _difference(scores[k], best, w)
-        behind[k] = np.log(odds[k]) + _SHARPNESS * difference / error
-    weights = np.exp(behind - behind.max())
+        behind, error = _difference(scores[k], best, w)
+        logarithm[k] = log_odds[k] + _SHARPNESS * behind / error
+    weights = np.exp(logarithm - logarithm.max())
     weights[weights < max(_NEGLIGIBLE, np.sort(weights)[-_MOST:][0])] = 0.0
     return np.asarray(weights / weights.sum())
 
@@ -306,9 +309,9 @@ def _compare(
         if best is None or (np.isfinite(scores).all() and w @ scores > w @ best):
             best = scores
         tried.append((scores, time.perf_counter() - start))
-    risk = np.exp(-_CAUTION * (view.X.shape[1] / len(rows)) ** 2)
-    odds = np.array([c.odds * (1.0 if c.name == _REFERENCE else risk) for c in candidates[: len(tried)]])
-    weights = _weights(np.array([scores for scores, _ in tried]), w, odds)
+    log_odds = np.log([candidate.odds for candidate in candidates[: len(tried)]])
+    log_odds[1:] -= _CAUTION * (view.X.shape[1] / len(rows)) ** 2
+    weights = _weights(np.array([scores for scores, _ in tried]), w, log_odds)
     reference = tried[0][0]
     table = []
     for candidate, (scores, seconds), weight_in_mean in zip(candidates, tried, weights):
@@ -463,7 +466,6 @@ def _initial(A: Floats, d: int) -> _Candidate:
 
 
 def _root(A: Floats) -> Floats:
-
     L = factor(A)
     if L is None:
         raise ValueError("initial_metric must be positive semidefinite")
