@@ -13,20 +13,10 @@ from typing import Any
 
 from numba import njit
 
-#: Sums in any order and products with sums in one rounding. Nothing is said about infinities and NaN, which
-#: the kernels test for. A basis problem at d = 2 takes a quarter less time.
-FAST = {"contract", "reassoc", "arcp", "nsz"}
-
 #: Decorator of functions that only compiled code calls: without wrappers, and without a test at every
-#: division, they compile in half the time.
-helper = njit(
-    cache=True,
-    nogil=True,
-    error_model="numpy",
-    no_cpython_wrapper=True,
-    no_cfunc_wrapper=True,
-    fastmath=FAST,
-)
+#: division, they compile in half the time. No ``fastmath``: sums in any order take a quarter off a solve at
+#: d = 2, but then the order, and the last bits, depend on where in memory the arrays happen to lie.
+helper = njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 logger = logging.getLogger("lptml")
 _seen: set[int] = set()

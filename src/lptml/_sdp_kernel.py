@@ -26,7 +26,7 @@ folded.
 import numpy as np
 from numba import njit
 
-from lptml._compile import FAST, helper
+from lptml._compile import helper
 from lptml._sdp_dense import (
     cholesky,
     cholesky_solve,
@@ -192,7 +192,7 @@ def _log_determinant(L: Floats) -> float:
     return 2.0 * total
 
 
-@njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True, fastmath=FAST)
+@njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
 def solve(
     U: Floats,
     m: int,
