@@ -41,6 +41,9 @@ from lptml.constraints import TOLERANCE, ConstraintSet, Floats, Ints, Scaled, is
 #: way when the metric is multiplied out and its distances are rounded.
 _MARGIN = 0.5 * TOLERANCE
 _BINS = 1024
+#: Products of one block: small enough that no allocator asks the system for their memory each time (workers of
+#: Dask are told to give back whatever is larger).
+_BLOCK_BYTES = 100_000
 _SCALES = 512  # scales a pass of the branch and bound
 _PASSES = 12
 
@@ -85,9 +88,15 @@ def violations(constraints: ConstraintSet, A: Floats) -> NDArray[np.uint8]:
 
 def _values(constraints: ConstraintSet, A: Floats) -> Floats:
     """<C_i, A>, without the factor of A that gives ``ConstraintSet.values`` the digits of tiny values."""
-    values = np.einsum("ij,ij->i", constraints.V @ A, constraints.V)  # (n,)
-    if constraints.W is not None:
-        values -= np.einsum("ij,ij->i", constraints.W @ A, constraints.W)
+    values = np.empty(constraints.n)
+    rows = max(64, _BLOCK_BYTES // (8 * constraints.d))
+    for start in range(0, constraints.n, rows):
+        block = slice(start, start + rows)
+        V = constraints.V[block]
+        values[block] = np.einsum("ij,ij->i", V @ A, V)
+        if constraints.W is not None:
+            W = constraints.W[block]
+            values[block] -= np.einsum("ij,ij->i", W @ A, W)
     return values
 
 
