@@ -109,7 +109,8 @@ def test_a_metric_chosen_by_validation_shows_the_choice_and_another_search(
     alone = labels_report(chosen, X, y, suspicion=suspicion, n_suspects=0, repeats=0)
     assert 'id="search"' not in alone.html()
     rows = embedded(alone)["validation"]
-    assert sum(row["chosen"] for row in rows) == 1
+    assert [row["chosen"] for row in rows] == [row["weight"] > 0 for row in rows]
+    assert sum(row["weight"] for row in rows) == pytest.approx(1.0)
     both = labels_report(chosen, X, y, suspicion=suspicion, n_suspects=0, repeats=0, search=model)
     data = embedded(both)
     assert data["history"]["final"] == pytest.approx(model.violation_rate_)

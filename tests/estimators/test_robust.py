@@ -18,9 +18,12 @@ def test_scikit_learn_contract(estimator, check):
 
 def test_wrong_labels_hardly_hurt():
     X, y = load_wine(return_X_y=True)
-    noisy = flip_labels(y[::2], 0.3, random_state=0)
-    robust = RobustKNeighborsClassifier(random_state=0).fit(X[::2], noisy.labels)
-    assert robust.score(X[1::2], y[1::2]) > 0.9
+    scores = []
+    for seed in range(4):
+        noisy = flip_labels(y[::2], 0.3, random_state=seed)
+        robust = RobustKNeighborsClassifier(random_state=0).fit(X[::2], noisy.labels)
+        scores.append(robust.score(X[1::2], y[1::2]))
+    assert np.mean(scores) > 0.92
     again = RobustKNeighborsClassifier(random_state=0).fit(X[::2], noisy.labels)
     assert np.array_equal(robust.predict_proba(X), again.predict_proba(X))
 

