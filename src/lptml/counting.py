@@ -41,7 +41,7 @@ from lptml.constraints import TOLERANCE, ConstraintSet, Floats, Ints, Scaled, is
 #: way when the metric is multiplied out and its distances are rounded.
 _MARGIN = 0.5 * TOLERANCE
 _BINS = 1024
-#: Products of one block: small enough that no allocator asks the system for their memory each time. (Workers of
+#: Products of one block: so small that no allocator asks the system for their memory each time. (Workers of
 #: Dask are told to give back whatever is larger.)
 _BLOCK_BYTES = 100_000
 _SCALES = 512  # scales a pass of the branch and bound
