@@ -157,7 +157,7 @@ def test_a_unit_that_always_raises_ends_the_search_with_its_error(pairs: Any, cl
 
 
 def test_a_worker_that_joins_gets_units(pairs: Any, client: Any) -> None:
-    trials = 2000  # enough that units are left when the worker is there
+    trials = 6000  # enough that units are left when the worker is there
     alone = search(pairs.source(), max_trials=trials, random_state=5)
     cluster = client.cluster
     before = set(client.nthreads())
