@@ -39,32 +39,20 @@ def lifted(U: Floats, s: Floats, R: Floats, y: Floats, upper: NDArray[np.bool_],
     y = y.copy()
     share = np.append(upper, bounded)[: len(y)] / (upper.sum() + bounded)
     P = (U.T * share[:m]) @ U + (share[m] * R[0] if len(R) else 0.0)
-    root = _inverse_root(P)
-    if root.shape[1] == 0:  # points that coincide
+    values, Q = np.linalg.eigh(P)
+    inside = values > 1e-12 * values[-1]
+    if not inside.any():  # points that coincide
         return y
-    if root.shape[1] < d:
-        Q = np.linalg.qr(root)[0]  # (d, rank)
+    Q, values = Q[:, inside], values[inside]  # (d, rank)
+    if Q.shape[1] < d:
         outside = np.abs(U - (U @ Q) @ Q.T).max(axis=1)
         y[:m][outside > 1e-9 * np.abs(U).max(axis=1)] = 0.0
+    root = Q / np.sqrt(values)  # root' P root = I
     S = (U.T * (s * y[:m])) @ U + (y[m] * R[0] if len(R) else 0.0)
     low = np.linalg.eigvalsh(root.T @ S @ root)[0]
     if low < 1e-14:
         y += share * (1e-12 - 1.001 * min(low, 0.0))
     return y
-
-
-def _inverse_root(P: Floats) -> Floats:
-    """T (d, rank) with T'PT = I, on the range of a semidefinite P."""
-    try:
-        L = np.linalg.cholesky(P)
-        diagonal = L.diagonal()
-        if diagonal.min() > 1e-4 * diagonal.max():
-            return np.asarray(np.linalg.inv(L).T)
-    except np.linalg.LinAlgError:
-        pass
-    values, Q = np.linalg.eigh(P)
-    inside = values > 1e-12 * values[-1]
-    return np.asarray(Q[:, inside] / np.sqrt(values[inside]))
 
 
 def facial(U: Floats, s: Floats, R: Floats, y: Floats, X: Floats) -> Floats:

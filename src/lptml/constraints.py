@@ -21,13 +21,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lptml._single import lengths, violated_weight
+from lptml._single import lengths, squares, violated_weight
 from lptml.validation import Floats as Floats
 from lptml.validation import Ints as Ints
 from lptml.validation import (
@@ -321,9 +320,9 @@ class ConstraintSet:
         """The same count through single precision, twice as fast."""
 
         def exactly(rows: Ints) -> NDArray[np.bool_]:
-            values = _squares(self.V[rows] @ L.T, edges)
+            values = squares(self.V[rows] @ L.T, edges)
             if self.W is not None:
-                values -= _squares(self.W[rows] @ L.T, edges)
+                values -= squares(self.W[rows] @ L.T, edges)
             return is_violated(values, self.sign[rows], self.bound[rows])
 
         parts = [self.V] if self.W is None else [self.V, self.W]
@@ -356,9 +355,9 @@ class ConstraintSet:
         rows = max(64, _BLOCK_BYTES // (8 * max(1, len(L))))
         for start in range(0, self.n, rows):
             stop = min(start + rows, self.n)
-            block = _squares(self.V[start:stop] @ L.T, edges)
+            block = squares(self.V[start:stop] @ L.T, edges)
             if self.W is not None:
-                block -= _squares(self.W[start:stop] @ L.T, edges)
+                block -= squares(self.W[start:stop] @ L.T, edges)
             yield start, stop, block
 
     def _indefinite_blocks(self, stack: Floats) -> Iterator[tuple[int, int, Floats]]:
@@ -452,13 +451,6 @@ def best_scale_of_values(values: Floats, sign: NDArray[np.int8], bound: Floats, 
         k = int(ties[np.argmax(edges[ties + 1] / edges[ties])])  # the widest of the best intervals
     high = edges[k + 1] if np.isfinite(edges[k + 1]) else 4.0 * edges[k]
     return Scaled(float(np.sqrt(edges[k]) * np.sqrt(high)), best)
-
-
-def _squares(T: Floats, edges: Ints) -> Floats:
-    """Sums of squares of the columns of T between consecutive edges: (k, rows)."""
-    if len(edges) == 2:
-        return np.einsum("ij,ij->i", T, T)[None]
-    return np.stack([np.einsum("ij,ij->i", T[:, a:b], T[:, a:b]) for a, b in pairwise(edges)])
 
 
 def is_violated(values: Floats, sign: NDArray[np.int8], bound: Floats) -> NDArray[np.bool_]:
