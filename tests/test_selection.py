@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from lptml._candidates import PRIORS
 from lptml.datasets import load_iris, load_wine
 from lptml.selection import _deal, _weights, select
 
@@ -61,6 +62,26 @@ def test_every_class_is_dealt_to_every_fold():
     assert np.array_equal(rows, np.arange(42))
     for c in range(3):
         assert set(fold[codes == c]) == {0, 1, 2}
+
+
+def test_few_points_a_feature_favour_candidates_that_shrink():
+    odds = {candidate.name: candidate.log_odds for candidate in PRIORS}
+    sharp, shrunk = odds["within classes"], odds["discriminant, shrunk"]
+    assert sharp(0.05) > shrunk(0.05)
+    assert sharp(0.2) < shrunk(0.2)
+    assert all(abs(log_odds(rho)) <= 3 for log_odds in odds.values() for rho in (0.0, 0.1, 10.0))
+
+
+def test_validation_may_choose_a_low_rank():
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 3
+    X = rng.normal(size=(120, 20))
+    X[:, :2] += 6.0 * np.array([[0, 0], [1, 0], [0, 1]])[y]
+    chosen = select(X, y, random_state=0)
+    weights = {tried.name: tried.weight for tried in chosen.table}
+    assert weights["discriminant, low rank"] > 0
+    spread = np.linalg.svd(chosen.components, compute_uv=False)
+    assert spread[2] < 0.3 * spread[1]  # classes differ in two directions
 
 
 def test_no_time_leaves_the_default():

@@ -2,8 +2,8 @@
 
 The metric that violates least of the training constraints is not always the one that generalises best: all
 pairs of a class of several clusters cannot be close, and with few points in many dimensions any learner
-overfits. So candidates compete: the preprocessings people use without learning, closed forms, and metrics
-learned from all pairs, pairs of neighbours or triplets, from several starts. The pipeline is
+overfits. So candidates compete (``lptml._candidates``): the preprocessings people use without learning,
+closed forms, and metrics learned from all pairs, pairs of neighbours or triplets. The pipeline is
 
     labels ──> trust (lptml.trust) ──> candidates, cross-fitted ──> scores ──> weights ──> their mean metric
 
@@ -17,27 +17,26 @@ A candidate whose first folds are clearly worse than the best so far is not fitt
 Weights. A hundred points cannot tell candidates apart that differ by a percent, and picking the luckiest
 costs about one. So the result is the mean of the candidates' matrices, brought to the same median distance,
 with weights odds * exp(2.5 z): z is how many standard errors a candidate scores behind the best one, over the
-same points, and the odds say how often such a candidate is good, without looking at the scores. As the number
-of features a point grows, those of the standardised metric rise above all others. ``validation=None`` in
-:class:`lptml.LPTML_Supervised` does without all this.
+same points, and the odds say how often such a candidate is good, without looking at the scores: with many
+points a feature the sharp ones, with few those that shrink, with less than one the standardised metric.
+``validation=None`` in :class:`lptml.LPTML_Supervised` does without all this.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from lptml import priors
+from lptml._candidates import LEARNED, PRIORS, Candidate, View, initial
 from lptml.bounds import bounds_for
-from lptml.constraints import Floats, Ints, factor, psd_factor
+from lptml.constraints import Floats, Ints, psd_factor
 from lptml.labels import LabelledPairs
-from lptml.trust import Trust, robust_scale, squared_distances, trust_labels
+from lptml.trust import Trust, squared_distances, trust_labels
 from lptml.validation import check_points, check_weight
 
 __all__ = ["Selected", "Tried", "select"]
@@ -51,15 +50,7 @@ _CAUTION = 3.0  # times (features a point)^2: what the logarithms of the odds lo
 _NEGLIGIBLE = 0.05  # of the largest weight; candidates below it are left out of the mean
 _MOST = 6  # candidates in the mean
 _HOPELESS = 2.0  # standard errors behind the best at which a candidate is given up
-LOCAL_POINTS = 6000  # points that neighbours and triplets are made from
-_LOCAL_CONSTRAINTS = 60_000
-_BATCH_POINTS = 256
-_BATCH_ROWS = 2048
 _SOFT = 0.1  # weight of the share of right votes, beside the right verdicts
-_STEPS = 150
-_WARM_STEPS = 100  # from a start that is close already
-_TEMPERATURE = 0.15  # ask for clear margins, not for the least cost
-_REFERENCE = "standardised"
 
 
 @dataclass(frozen=True)
@@ -105,57 +96,6 @@ class Selected:
     def suspicion(self) -> Floats:
         """(N,): probability that the given label is wrong."""
         return self.trust.suspicion
-
-
-@dataclass(frozen=True, eq=False)
-class _View:
-    """The points a candidate may learn from."""
-
-    X: Floats
-    codes: Ints
-    trust: Floats
-    ratio: float
-    n_constraints: int | None
-    rank: int | None
-    seed: int
-
-    @cached_property
-    def scale(self) -> Floats:
-        return robust_scale(self.X)
-
-    @cached_property
-    def n_classes(self) -> int:
-        return int(self.codes.max()) + 1
-
-    @cached_property
-    def pairs(self) -> LabelledPairs:
-        """All pairs of the robustly scaled points, weighted by squared trust, both kinds alike."""
-        return LabelledPairs.from_labels(
-            self.X / self.scale,
-            self.codes,
-            bounds=(self.ratio, 1.0),
-            point_weight=np.maximum(self.trust, 0.03) ** 2,
-            class_weight="balanced",
-        )
-
-    @cached_property
-    def within(self) -> Floats:
-        return priors.within(self.X, self.codes, self.n_classes, self.trust, shrinkage=0.1)
-
-    def take(self, rows: Ints) -> _View:
-        codes = np.unique(self.codes[rows], return_inverse=True)[1].astype(np.int64)
-        return _View(
-            self.X[rows], codes, self.trust[rows], self.ratio, self.n_constraints, self.rank, self.seed
-        )
-
-
-@dataclass(frozen=True)
-class _Candidate:
-    name: str
-    constraints: str | None
-    uses_labels: bool
-    build: Callable[[_View], Floats]  # -> L (k, d)
-    odds: float = 1.0  # of being good, before any score
 
 
 def select(
@@ -216,8 +156,8 @@ def select(
     points, codes, weight = _check(X, y, sample_weight)
     d = points.shape[1]
     K = int(codes.max()) + 1
-    if constraints not in ("auto", *_LEARNED):
-        raise ValueError(f"constraints must be 'auto' or one of {sorted(_LEARNED)}, got {constraints!r}")
+    if constraints not in ("auto", *LEARNED):
+        raise ValueError(f"constraints must be 'auto' or one of {sorted(LEARNED)}, got {constraints!r}")
     if n_components is not None and not 1 <= n_components <= d:
         raise ValueError(f"n_components must lie in 1..{d}, got {n_components}")
     deadline = None if time_limit is None else time.monotonic() + time_limit
@@ -228,13 +168,13 @@ def select(
     everything = LabelledPairs.from_labels(points, codes, bounds=(1.0, 1.0), point_weight=weight)
     u, l = bounds_for(bounds, everything)
     given = trust.trust if weight is None else trust.trust * weight / weight.mean()
-    view = _View(points, codes, given, u / l, n_constraints, n_components, seed)
-    candidates = list(_PRIORS)
-    for kind, learners in _LEARNED.items():
+    view = View(points, codes, given, u / l, n_constraints, n_components, seed)
+    candidates = list(PRIORS)
+    for kind, learners in LEARNED.items():
         if constraints in ("auto", kind):
             candidates += learners
     if initial_metric is not None:
-        candidates.append(_initial(np.asarray(initial_metric, dtype=np.float64), d))
+        candidates.append(initial(np.asarray(initial_metric, dtype=np.float64), d))
     table = _compare(view, candidates, weight, rng, deadline)
     winner = max(table, key=lambda tried: tried.weight)
     L = _mean(view, candidates, table, deadline)
@@ -255,7 +195,7 @@ def _check(X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple
 
 
 def _mean(
-    view: _View, candidates: list[_Candidate], table: tuple[Tried, ...], deadline: float | None
+    view: View, candidates: list[Candidate], table: tuple[Tried, ...], deadline: float | None
 ) -> Floats:
     """L of the weighted mean of the candidates, each fitted to all points; at the deadline, of the first."""
     some = view.X[:: max(1, len(view.X) // VALIDATION_POINTS)]
@@ -265,7 +205,7 @@ def _mean(
     for place, (weight, candidate) in enumerate(sorted(chosen, key=lambda each: -each[0])):
         if place and deadline is not None and time.monotonic() > deadline:
             break
-        L = _build(candidate, view)
+        L = candidate.build(view)
         if len(chosen) == 1:
             return L
         squares = np.square(some @ L.T).sum(axis=1)
@@ -289,8 +229,8 @@ def _weights(scores: Floats, w: Floats, log_odds: Floats) -> Floats:
 
 
 def _compare(
-    view: _View,
-    candidates: list[_Candidate],
+    view: View,
+    candidates: list[Candidate],
     weight: Floats | None,
     rng: np.random.Generator,
     deadline: float | None,
@@ -309,8 +249,9 @@ def _compare(
         if best is None or (np.isfinite(scores).all() and w @ scores > w @ best):
             best = scores
         tried.append((scores, time.perf_counter() - start))
-    log_odds = np.log([candidate.odds for candidate in candidates[: len(tried)]])
-    log_odds[1:] -= _CAUTION * (view.X.shape[1] / len(rows)) ** 2
+    rho = view.X.shape[1] / len(rows)
+    log_odds = np.array([candidate.log_odds(rho) for candidate in candidates[: len(tried)]])
+    log_odds[1:] -= _CAUTION * rho**2
     weights = _weights(np.array([scores for scores, _ in tried]), w, log_odds)
     reference = tried[0][0]
     table = []
@@ -353,10 +294,10 @@ def _deal(codes: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
     return order[back], fold[back]
 
 
-def _scores(candidate: _Candidate, sample: _View, fold: Ints, w: Floats, best: Floats | None) -> Floats:
+def _scores(candidate: Candidate, sample: View, fold: Ints, w: Floats, best: Floats | None) -> Floats:
     """(n,) score of every point, by neighbours under a metric fitted without it; NaN where given up."""
     if not candidate.uses_labels:
-        return _nearest_score(sample, _build(candidate, sample), np.arange(len(fold)))
+        return _nearest_score(sample, candidate.build(sample), np.arange(len(fold)))
     scores = np.full(len(fold), np.nan)
     for f in range(FOLDS):
         inside, outside = np.flatnonzero(fold == f), np.flatnonzero(fold != f)
@@ -364,7 +305,7 @@ def _scores(candidate: _Candidate, sample: _View, fold: Ints, w: Floats, best: F
             continue
         fitted = sample.take(outside)
         # A metric cannot be learned from one class; then the candidate stands as the default would.
-        L = priors.standardised(sample.X) if fitted.n_classes < 2 else _build(candidate, fitted)
+        L = priors.standardised(sample.X) if fitted.n_classes < 2 else candidate.build(fitted)
         scores[inside] = _nearest_score(sample, L, inside)
         known = np.isfinite(scores)
         if best is not None:
@@ -374,7 +315,7 @@ def _scores(candidate: _Candidate, sample: _View, fold: Ints, w: Floats, best: F
     return scores
 
 
-def _nearest_score(sample: _View, L: Floats, rows: Ints) -> Floats:
+def _nearest_score(sample: View, L: Floats, rows: Ints) -> Floats:
     """Right verdicts (ties shared) of the nearest neighbours, plus a little for right votes."""
     codes, K = sample.codes, sample.n_classes
     Z = (sample.X - sample.X.mean(axis=0)) @ L.T
@@ -398,107 +339,3 @@ def _nearest_score(sample: _View, L: Floats, rows: Ints) -> Floats:
             score += leading[own, codes[rows]] / leading.sum(axis=1)
             score += _SOFT * votes[own, codes[rows]] / (k + 1)
     return score / sum(k <= most for k in NEIGHBORS) if most >= min(NEIGHBORS) else score
-
-
-def _build(candidate: _Candidate, view: _View) -> Floats:
-    L = candidate.build(view)
-    return L if view.rank is None else priors.project(L, view.X, view.rank)
-
-
-def _annealed(view: _View, source: Any, start: Floats, steps: int, first_temperature: float) -> Floats:
-    """L of the metric learned from a source in robustly scaled features, from a start in original ones."""
-    from lptml.anneal import anneal
-
-    L = start * view.scale
-    A = anneal(
-        source,
-        L.T @ L,
-        steps=steps,
-        first_temperature=first_temperature,
-        final_temperature=_TEMPERATURE,
-        rng=np.random.default_rng(view.seed),
-        batch=_BATCH_POINTS if isinstance(source, LabelledPairs) else _BATCH_ROWS,
-    )
-    values, Q = np.linalg.eigh(A)
-    return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * Q.T / view.scale)
-
-
-def _source(view: _View, kind: str) -> Any:
-    from lptml.estimators._from_labels import constraints_from_labels
-
-    rng = np.random.default_rng(view.seed)
-    count = view.n_constraints
-    if kind != "all":  # these are stored, unlike all pairs
-        count = min(count or _LOCAL_CONSTRAINTS, _LOCAL_CONSTRAINTS)
-        if len(view.codes) > LOCAL_POINTS:
-            view = view.take(np.sort(rng.choice(len(view.codes), LOCAL_POINTS, replace=False)))
-    if np.bincount(view.codes).max() < 2:
-        kind = "all"  # no point has a neighbour of its class
-    return constraints_from_labels(kind, view.pairs, count, rng).source
-
-
-def _far(kind: str) -> Callable[[_View], Floats]:
-    def build(view: _View) -> Floats:
-        return _annealed(view, _source(view, kind), np.diag(1.0 / view.scale), _STEPS, 2.0)
-
-    return build
-
-
-def _near(kind: str) -> Callable[[_View], Floats]:
-    def build(view: _View) -> Floats:
-        return _annealed(view, _source(view, kind), view.within, _WARM_STEPS, 0.5)
-
-    return build
-
-
-def _local(kind: str) -> Callable[[_View], Floats]:
-    def build(view: _View) -> Floats:
-        return _annealed(view, _source(view, kind), priors.identity(view.X), _WARM_STEPS, 0.25)
-
-    return build
-
-
-def _initial(A: Floats, d: int) -> _Candidate:
-    if A.shape != (d, d):
-        raise ValueError(f"initial_metric must have shape ({d}, {d}), got {A.shape}")
-    L = _root(A)
-    return _Candidate("initial metric", None, False, lambda view: L)
-
-
-def _root(A: Floats) -> Floats:
-    L = factor(A)
-    if L is None:
-        raise ValueError("initial_metric must be positive semidefinite")
-    return L
-
-
-def _within(shrinkage: float) -> Callable[[_View], Floats]:
-    return lambda v: priors.within(v.X, v.codes, v.n_classes, v.trust, shrinkage=shrinkage)
-
-
-def _discriminant(shrinkage: float, rest: float) -> Callable[[_View], Floats]:
-    return lambda v: priors.discriminant(v.X, v.codes, v.n_classes, v.trust, shrinkage=shrinkage, rest=rest)
-
-
-_PRIORS = (
-    _Candidate(_REFERENCE, None, False, lambda view: priors.standardised(view.X), odds=0.4),
-    _Candidate("identity", None, False, lambda view: priors.identity(view.X), odds=0.4),
-    _Candidate("robustly scaled", None, False, lambda view: priors.robust(view.X), odds=0.15),
-    _Candidate("whitened", None, False, lambda view: priors.whitened(view.X), odds=0.15),
-    _Candidate("within classes", None, True, _within(0.1), odds=20.0),
-    _Candidate("within classes, shrunk", None, True, _within(0.5)),
-    _Candidate("discriminant", None, True, _discriminant(0.1, 0.3), odds=3.0),
-    _Candidate("discriminant, shrunk", None, True, _discriminant(0.5, 0.3), odds=3.0),
-    _Candidate("discriminant, blunt", None, True, _discriminant(0.1, 1.0), odds=3.0),
-)
-_LEARNED: dict[str, list[_Candidate]] = {
-    "all": [
-        _Candidate("all pairs", "all", True, _far("all")),
-        _Candidate("all pairs, from within classes", "all", True, _near("all")),
-    ],
-    "neighbors": [_Candidate("neighbours, from within classes", "neighbors", True, _near("neighbors"))],
-    "triplets": [
-        _Candidate("triplets, from within classes", "triplets", True, _near("triplets")),
-        _Candidate("triplets, from identity", "triplets", True, _local("triplets")),
-    ],
-}

@@ -68,7 +68,8 @@ def _is_same(value: Any, default: Any) -> bool:
 
 def choose(estimator: Any, distinct: LabelledPairs, initial_metric: Any, number: int) -> Selected:
     """Return what validation chooses for distinct weighted points, as a metric in their units."""
-    from lptml.selection import LOCAL_POINTS, select
+    from lptml._candidates import LOCAL_POINTS
+    from lptml.selection import select
 
     start = _inputs.check_metric(initial_metric, distinct.d, "initial_metric")
     unit, factor = in_unit_scale(distinct)

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from lptml._from_labels import KINDS, constraints_from_labels
 from lptml.estimators import _inputs
 from lptml.estimators._callbacks import with_callbacks
-from lptml.estimators._from_labels import KINDS, constraints_from_labels
 from lptml.estimators._inputs import FloatArray
 from lptml.estimators._lptml import (
     COMMON_CONSTRAINTS,

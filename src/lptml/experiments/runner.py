@@ -33,12 +33,12 @@ EXPERIMENTS = {
     "noise": "lptml.experiments.label_noise",
 }
 _SHARE = {
-    "table1": 0.36,
-    "figure-violations": 0.07,
-    "figure-poisoning": 0.15,
-    "figure-dimension": 0.07,
-    "figure-parallel": 0.03,
-    "noise": 0.32,
+    "table1": 0.48,
+    "figure-violations": 0.05,
+    "figure-poisoning": 0.14,
+    "figure-dimension": 0.08,
+    "figure-parallel": 0.01,
+    "noise": 0.24,
 }
 
 

@@ -15,15 +15,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lptml.constraints import ConstraintSet
-from lptml.estimators._inputs import FloatArray
+from lptml.constraints import ConstraintSet, Floats, Ints
 from lptml.labels import LabelledPairs
 
 __all__ = ["KINDS", "N_NEIGHBORS", "Chosen", "constraints_from_labels", "nearest_of_each_kind"]
-
-Ints = NDArray[np.int64]
 
 #: Neighbours of each kind that a point gets constraints with.
 N_NEIGHBORS = 5
@@ -112,7 +108,7 @@ def _some(n: int, count: int | None, rng: np.random.Generator) -> Ints:
     return np.arange(n) if count is None or count >= n else np.sort(rng.permutation(n)[:count])
 
 
-def nearest_of_each_kind(X: FloatArray, y: Ints, k: int) -> tuple[Ints, Ints]:
+def nearest_of_each_kind(X: Floats, y: Ints, k: int) -> tuple[Ints, Ints]:
     """Return each point's k nearest neighbours in its class and in the others, -1 where there are fewer.
 
     Examples
