@@ -189,6 +189,15 @@ def product(a: Floats, b: Floats, out: Floats) -> None:
             size.ctypes,
         )
         return
+    if m == 2:  # the loop over columns would cost more than what it does
+        for i in range(n):
+            first = second = 0.0
+            for p in range(k):
+                first += a[i, p] * b[p, 0]
+                second += a[i, p] * b[p, 1]
+            out[i, 0] = first
+            out[i, 1] = second
+        return
     for i in range(n):
         for j in range(m):
             out[i, j] = 0.0

@@ -44,6 +44,7 @@ from lptml.constraints import Floats
 CONVERGED = 0
 STALLED = 1
 BROKEN = 2
+WELL_POSED = 1e-4  # the error down to which the Schur complement is conditioned well enough
 
 
 @helper
@@ -321,7 +322,7 @@ def solve(
             for attempt in range(2):
                 _sum(U, Ut, m, sign, R, dy, work, dZ)
                 sandwich(X, dZ, Zi, T, S)
-                if phase == 0 or attempt == 1:
+                if phase == 0 or attempt == 1 or worst > WELL_POSED:
                     break
                 # One round of iterative refinement against the operator itself: M was only formed to be
                 # factored.

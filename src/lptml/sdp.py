@@ -324,8 +324,9 @@ def _feasible(residuals: Residuals) -> bool:
 def _solve_kernel(problem: Problem, settings: Attempt, tol: float, loose: float) -> Solution:
     """One run of the kernel and the check of what it says."""
     p = problem
-    A, X = np.empty((2, *p.C0.shape))
-    dual, y, z = np.empty((3, p.m + len(p.R)))
+    n = p.m + len(p.R)
+    A, X = np.empty(p.C0.shape), np.empty(p.C0.shape)
+    dual, y, z = np.empty(n), np.empty(n), np.empty(n)  # half the time of two arrays taken apart
     verdict, iterations, t, *numbers = attempt(
         *(p.V, p.W, p.sign, p.bound, p.R, p.rho, p.C0, p.c),
         *(settings.lower, settings.cost, settings.elastic, tol, loose, _MAX_ITERATIONS, ACCEPT),

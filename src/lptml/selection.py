@@ -46,7 +46,7 @@ NEIGHBORS = (4, 8)
 #: Points that candidates are compared on; more are sampled. Scores are then known to half a percent.
 VALIDATION_POINTS = 3000
 _SHARPNESS = 2.5  # of the weights: their logarithm falls by this for each standard error behind the best
-_CAUTION = 3.0  # times (features a point)^2: what the logarithms of the odds lose against the reference
+_CAUTION = 4.0  # times (features a point)^2: what the logarithms of the odds lose against the reference
 _NEGLIGIBLE = 0.05  # of the largest weight; candidates below it are left out of the mean
 _MOST = 6  # candidates in the mean
 _HOPELESS = 2.0  # standard errors behind the best at which a candidate is given up

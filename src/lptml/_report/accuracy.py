@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from lptml._report.views import FloatArray
 
 Progress = Callable[[int, int], None]
 MOST_ROWS = 4000  # of the accuracy: its standard error is half a percent by then
+T = TypeVar("T")
 KINDS = ("Euclidean", "standardised", "learned metric")
 
 
@@ -48,25 +51,30 @@ def neighbour_accuracy(
 
     rows = some_rows(len(X), MOST_ROWS, random_state)
     X, y = X[rows], y[rows]
-    right = np.zeros((len(KINDS), len(y)))  # how often each row was
-    tested = np.zeros(len(y))
-    splits = 0
-    for train, test in _halves(y, repeats, random_state, progress):
-        if len(np.unique(y[train])) < 2:
-            continue
+
+    def verdicts(train: NDArray[Any], test: NDArray[Any]) -> list[NDArray[np.bool_]]:
+        """Whether each kind of distance is right about each row of a test half."""
         scaler = StandardScaler().fit(X[train])
         learned = clone(estimator).fit(X[train], y[train])
-        for share, Z in zip(right, (X, scaler.transform(X), learned.transform(X))):
+        found = []
+        for Z in (X, scaler.transform(X), learned.transform(X)):
             voters = KNeighborsClassifier(n_neighbors=min(k, len(train))).fit(Z[train], y[train])
-            share[test] += voters.predict(Z[test]) == y[test]
+            found.append(voters.predict(Z[test]) == y[test])
+        return found
+
+    halves = [each for each in _halves(y, repeats, random_state) if len(np.unique(y[each[0]])) > 1]
+    right = np.zeros((len(KINDS), len(y)))  # how often each row was
+    tested = np.zeros(len(y))
+    for test, found in zip((test for _, test in halves), _at_once(verdicts, halves, progress)):
+        right[:, test] += found
         tested[test] += 1
-        splits += 1
+    splits = len(halves)
     if splits == 0:
         return [], 0
     shares = right[:, tested > 0] / tested[tested > 0]  # (kinds, rows)
     errors = shares.std(axis=1) / np.sqrt(shares.shape[1])
-    found = zip(KINDS, shares.mean(axis=1).tolist(), errors.tolist())
-    return [Accuracy(name, mean, error, name == KINDS[-1]) for name, mean, error in found], splits
+    rows_of_table = zip(KINDS, shares.mean(axis=1).tolist(), errors.tolist())
+    return [Accuracy(name, mean, error, name == KINDS[-1]) for name, mean, error in rows_of_table], splits
 
 
 def some_rows(n: int, most: int, random_state: int) -> NDArray[np.int64]:
@@ -90,22 +98,24 @@ def verdict_auc(
     from sklearn.base import clone
     from sklearn.metrics import roc_auc_score
 
-    area: dict[str, list[float]] = {name: [] for name in KINDS}
     V = X[index[:, 0]] - X[index[:, 1]]  # (m, d)
     scale = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
-    for train, test in _halves(verdicts, repeats, random_state, progress):
-        if min(len(np.unique(verdicts[train])), len(np.unique(verdicts[test]))) < 2:
-            continue
+
+    def areas(train: NDArray[Any], test: NDArray[Any]) -> list[float]:
         learned = clone(estimator).fit(X[index[train]], verdicts[train])
-        for name, W in zip(KINDS, (V, V / scale, V @ learned.components_.T)):
-            apart = np.linalg.norm(W[test], axis=1)
-            area[name].append(float(roc_auc_score(verdicts[test], -apart)))
-    return _means(area)
+        apart = (np.linalg.norm(W[test], axis=1) for W in (V, V / scale, V @ learned.components_.T))
+        return [float(roc_auc_score(verdicts[test], -far)) for far in apart]
+
+    halves = [
+        (train, test)
+        for train, test in _halves(verdicts, repeats, random_state)
+        if min(len(np.unique(verdicts[train])), len(np.unique(verdicts[test]))) > 1
+    ]
+    found = list(_at_once(areas, halves, progress))
+    return _means(dict(zip(KINDS, map(list, zip(*found)))) if found else {KINDS[-1]: []})
 
 
-def _halves(
-    y: NDArray[Any], repeats: int, random_state: int, progress: Progress | None
-) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+def _halves(y: NDArray[Any], repeats: int, random_state: int) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
     """Halves of the rows, each once for training and once for testing; stratified where classes allow it."""
     from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
@@ -114,13 +124,24 @@ def _halves(
     counts = np.unique(y, return_counts=True)[1]
     stratify = counts.min() >= 2 and len(counts) <= len(y) // 2
     splitter = StratifiedShuffleSplit if stratify else ShuffleSplit
-    done = 0
     for one, other in splitter(n_splits=repeats, test_size=0.5, random_state=random_state).split(y, y):
-        for train, test in ((one, other), (other, one)):
-            if progress is not None:
-                progress(done, 2 * repeats)
-            yield train, test
-            done += 1
+        yield one, other
+        yield other, one
+
+
+def _at_once(
+    work: Callable[[NDArray[Any], NDArray[Any]], T],
+    halves: list[tuple[NDArray[Any], NDArray[Any]]],
+    progress: Progress | None,
+) -> Iterator[T]:
+    """What ``work`` finds on each split, in their order, two of them at a time."""
+    if progress is not None:
+        progress(0, len(halves))
+    parallel = Parallel(n_jobs=min(2, os.cpu_count() or 1), prefer="threads", return_as="generator")
+    for done, found in enumerate(parallel(delayed(work)(*each) for each in halves), start=1):
+        if progress is not None:
+            progress(done, len(halves))
+        yield found
 
 
 def _means(values: dict[str, list[float]]) -> tuple[list[Accuracy], int]:
