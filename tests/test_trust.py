@@ -7,7 +7,8 @@ from sklearn.model_selection import train_test_split
 
 from lptml.datasets import load_breast_cancer, load_iris, load_wine, make_poisoned
 from lptml.noise import flip_labels
-from lptml.trust import _basis_functions, _centres, _surroundings, calibrate, robust_scale, trust_labels
+from lptml.scatter import robust_scale
+from lptml.trust import _basis_functions, _centres, _surroundings, calibrate, trust_labels
 
 
 def two_clusters(n=60, seed=0):

@@ -24,7 +24,7 @@ from lptml._from_labels import constraints_from_labels
 from lptml.anneal import anneal
 from lptml.constraints import Floats, Ints, factor
 from lptml.labels import LabelledPairs
-from lptml.trust import robust_scale
+from lptml.scatter import robust_scale
 
 __all__ = ["LEARNED", "LOCAL_POINTS", "PRIORS", "Candidate", "View", "initial"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from lptml.constraints import Floats, Ints
-from lptml.trust import clipped, robust_scale, within_class
+from lptml.scatter import clipped, robust_scale, within_class
 
 __all__ = ["discriminant", "identity", "project", "robust", "standardised", "whitened", "within"]
 

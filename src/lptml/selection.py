@@ -36,7 +36,8 @@ from lptml._candidates import LEARNED, PRIORS, Candidate, View, initial
 from lptml.bounds import bounds_for
 from lptml.constraints import Floats, Ints, psd_factor
 from lptml.labels import LabelledPairs
-from lptml.trust import Trust, squared_distances, trust_labels
+from lptml.scatter import squared_distances
+from lptml.trust import Trust, trust_labels
 from lptml.validation import check_points, check_weight
 
 __all__ = ["Selected", "Tried", "select"]

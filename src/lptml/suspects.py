@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lptml.constraints import ConstraintSet, Floats, Ints
+from lptml.scatter import TAILS
 from lptml.trust import (
-    TAILS,
     Trust,
     calibrate,
     noise_rate_near,
