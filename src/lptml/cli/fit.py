@@ -82,12 +82,10 @@ def summary(result: dict[str, Any]) -> str:
     what = f"{result['pairs']} pairs" if result["pairs"] else f"{result['classes']} classes"
     u, l = result["bounds"]
     proven = result["lower_bound"] > 0
-    bound = (
-        f"no metric violates less than {result['lower_bound']:.2%}" if proven else "no lower bound was proven"
-    )
+    bound = f"; no metric violates less than {result['lower_bound']:.2%}" if proven else ""
     lines = [
         f"{result['rows']} rows, {result['features']} features, {what}",
-        f"violated   {result['violation_rate']:.2%} of the constraints ({result['n_violations']}); {bound}",
+        f"violated   {result['violation_rate']:.2%} of the constraints ({result['n_violations']}){bound}",
         f"trivial    {result['trivial_rate']:.2%} are violated by the better trivial metric",
         f"bounds     similar within u = {u:.4g}, dissimilar beyond l = {l:.4g}",
         f"search     {result['n_trials']} trials, {result['seconds']:.2f} s; {result['status']}",

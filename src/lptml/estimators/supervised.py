@@ -106,7 +106,7 @@ class LPTML_Supervised(SupervisedMixin, LPTMLBase):
     trivial_rate_ : float
         The same for the better of the two trivial metrics, A = 0 and A without limit.
     lower_bound_ : float
-        No metric has a smaller rate; 0 where nothing was proven.
+        No metric has a smaller rate; 0 where nothing was proven, as of metrics that validation chose.
     support_ : ndarray (k, 2) or (k, 3) of int
         Rows of the points of the constraints that hold the metric in place.
     bounds_ : (float, float)
