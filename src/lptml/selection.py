@@ -33,6 +33,7 @@ from numpy.typing import ArrayLike
 
 from lptml import priors
 from lptml._candidates import LEARNED, PRIORS, Candidate, View, initial
+from lptml._threads import SMALL, single_threaded
 from lptml.bounds import bounds_for
 from lptml.constraints import Floats, Ints, psd_factor
 from lptml.labels import LabelledPairs
@@ -176,9 +177,10 @@ def select(
             candidates += learners
     if initial_metric is not None:
         candidates.append(initial(np.asarray(initial_metric, dtype=np.float64), d))
-    table = _compare(view, candidates, weight, rng, deadline)
+    with single_threaded(len(points) <= SMALL):
+        table = _compare(view, candidates, weight, rng, deadline)
+        L = _mean(view, candidates, table, deadline)
     winner = max(table, key=lambda tried: tried.weight)
-    L = _mean(view, candidates, table, deadline)
     pairs = LabelledPairs.from_labels(points, codes, bounds=(u, l), point_weight=weight)
     scale = pairs.best_scale(L.T @ L).scale
     L = np.sqrt(scale if scale > 0 else 1.0) * L

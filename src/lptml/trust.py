@@ -44,6 +44,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lptml._threads import SMALL, single_threaded
 from lptml.constraints import Floats, Ints
 from lptml.scatter import (
     SHRINKAGE,
@@ -150,6 +151,13 @@ def trust_labels(
         certain = np.eye(max(K, 1))[codes]
         return Trust(certain, certain, np.zeros(N), 0.0)
     rng = np.random.default_rng(0) if rng is None else rng
+    with single_threaded(N <= SMALL):
+        return _alternate(X, codes, K, given, rounds, rng)
+
+
+def _alternate(X: Floats, codes: Ints, K: int, given: Floats, rounds: int, rng: np.random.Generator) -> Trust:
+    """The rounds of metric and trust."""
+    N = len(X)
     views = [(Z, _basis_functions(Z, rng)) for Z in (clipped(X), uncorrelated(X))]
     prior = np.array([1.0, 1.0, _UNCORRELATED, _UNCORRELATED])
     own = np.arange(N)
