@@ -127,7 +127,7 @@ def speed() -> None:
     print(f"CPU ms a solve, median, tolerance {TOLERANCE:g}, m = D + 5. 'kernel': the interior-point method;")
     print("'compiled': with scaling and independent check; 'function': with the result for Python callers.")
     print(
-        "Others: setup and solve, matrices assembled beforehand. Ratios: of 'compiled' and of 'function'.\n"
+        "Others: setup and solve, matrices assembled beforehand. Ratios of 'compiled' and 'function'.\n"
     )
     print("| d | m | instances | kernel | compiled | function | Clarabel | SCS | faster by | needed |")
     print("|---|---|---|---|---|---|---|---|---|---|")
