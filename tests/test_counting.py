@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from lptml import counting
 from lptml.constraints import ConstraintSet
 from lptml.counting import (
     Flips,
@@ -142,3 +143,13 @@ def test_a_worse_candidate_is_abandoned_and_an_equal_one_is_not():
     assert not cannot_beat(bits[0], bits[1], constraints.weight, n, 0.0, 0.01)
     assert not cannot_beat(bits[0], bits[0], constraints.weight, n, 0.0, 0.01)
     assert cannot_beat(bits[0], bits[0], constraints.weight, n, float(n), 0.01)  # its penalty decides
+
+
+def test_values_do_not_depend_on_how_vectors_lie_in_memory():
+    rng = np.random.default_rng(0)
+    V, A = rng.normal(size=(2000, 13)), np.eye(13) + 0.1
+    y = np.where(rng.random(2000) < 0.5, 1, -1)
+    expected = ((V @ A) * V).sum(axis=1)
+    for stored in (V, np.asfortranarray(V), np.repeat(V, 2, axis=0)[::2]):
+        pairs = ConstraintSet.from_differences(stored, y, bounds=(1.0, 1.0))
+        assert np.allclose(counting._values(pairs, A), expected, rtol=1e-12)
