@@ -204,6 +204,17 @@ def test_report(folder: Path) -> None:
     assert "was fitted on other columns" in other.stderr
 
 
+def test_fit_writes_the_page_as_well(folder: Path) -> None:
+    model, page = folder / "both.npz", folder / "both.html"
+    arguments = ["fit", str(folder / "iris.csv"), "--label", "species", "--key", "id", *FAST]
+    result = json.loads(run(*arguments, "-o", str(model), "--report", str(page), "--json").stdout)
+    assert (result["model"], result["report"]) == (str(model), str(page))
+    assert result["bytes"] == page.stat().st_size
+    assert "f003" in page.read_text()
+    assert "cannot be the same" in run(*arguments, "-o", "a.npz", "--report", "a.npz", code=2).stderr
+    assert "name the page" in run(*arguments, "-o", "a.npz", "--report", "-", code=2).stderr
+
+
 def test_report_on_pairs(folder: Path) -> None:
     page = folder / "pairs.html"
     arguments = [

@@ -23,6 +23,7 @@ from lptml.cli.options import (
 )
 from lptml.cli.output import check_target, emit
 from lptml.cli.pairs import read_pairs
+from lptml.cli.report import write_page
 
 
 @click.command()
@@ -32,11 +33,19 @@ from lptml.cli.pairs import read_pairs
 @click.option(
     "-o", "--output", metavar="MODEL", help="Where to store the model. [default: DATA's name + .model.npz]"
 )
+@click.option("--report", metavar="FILE", help="Also write the page of lptml report, without starting anew.")
 @columns
 @reading
 @learner
 @common
-def fit(data: str, label: str | None, pairs: str | None, output: str | None, **options: Any) -> None:
+def fit(
+    data: str,
+    label: str | None,
+    pairs: str | None,
+    output: str | None,
+    report: str | None,
+    **options: Any,
+) -> None:
     """Learn a metric from DATA: a table with a column of labels, or with verdicts on pairs of its rows.
 
     DATA is CSV, TSV, Parquet, ARFF or npz (arrays X and y); - is standard input.
@@ -44,6 +53,7 @@ def fit(data: str, label: str | None, pairs: str | None, output: str | None, **o
     \b
     Examples:
       lptml fit wine.csv --label class
+      lptml fit wine.csv --label class --report wine.html
       lptml fit wine.csv --label class --bounds 0.8 --max-trials 2000 -o wine.model.npz
       lptml fit bottles.csv --key id --pairs verdicts.csv
       lptml fit survey.csv --label group --one-hot --impute median
@@ -51,13 +61,17 @@ def fit(data: str, label: str | None, pairs: str | None, output: str | None, **o
     table = load_table(data, options)
     need_one_of(label, pairs, table)
     target = _target(data, output)
+    if report == "-":
+        raise click.UsageError("standard output is for the summary: name the page with --report FILE")
+    if report is not None and check_target(report) == check_target(target):
+        raise click.UsageError("the model and the page cannot be the same file")
     points = prepared(table, options, None if pairs else label)
     joined = read_pairs(pairs, points.names, key=options["key"]) if pairs else None
     start = time.perf_counter()
     model = learn(points, joined, options)
     seconds = time.perf_counter() - start
     save_model(model, target, quiet=options["quiet"])
-    result = {
+    result: dict[str, Any] = {
         "model": target,
         "rows": len(points.X),
         "features": points.X.shape[1],
@@ -72,8 +86,11 @@ def fit(data: str, label: str | None, pairs: str | None, output: str | None, **o
         "status": model.status_,
         "seconds": seconds,
     }
+    interrupted = "interrupted" in str(model.status_).lower()
+    if report is not None and not interrupted:
+        result |= write_page(report, model, points, joined, options)
     emit(result, as_json=options["as_json"], text=lambda: summary(result))
-    if "interrupted" in str(model.status_).lower():
+    if interrupted:
         click.get_current_context().exit(INTERRUPTED)
 
 
@@ -91,6 +108,8 @@ def summary(result: dict[str, Any]) -> str:
         f"search     {result['n_trials']} trials, {result['seconds']:.2f} s; {result['status']}",
         f"model      {click.style(result['model'], bold=True)}",
     ]
+    if "report" in result:
+        lines += [f"report     {click.style(result['report'], bold=True)}", result["summary"]]
     return "\n".join(lines)
 
 

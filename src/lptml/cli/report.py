@@ -25,7 +25,7 @@ from lptml.cli.options import (
     reading,
 )
 from lptml.cli.output import check_target, emit, progress, write_text
-from lptml.cli.pairs import read_pairs
+from lptml.cli.pairs import Pairs, read_pairs
 from lptml.cli.prepare import Points
 
 _SEARCH_ROWS = 1000  # half a million pairs: a search for the page, not for a model
@@ -86,21 +86,53 @@ def report(
       lptml report wine.csv --label class --model wine.model.npz -o wine.html --title "Wine, 2026"
       lptml report bottles.csv --key id --pairs verdicts.csv
     """
-    from lptml.report import labels_report, pairs_report
-
     table = load_table(data, options)
     need_one_of(label, pairs, table)
     target = _target(data, output)
     points = prepared(table, options, None if pairs else label)
     joined = read_pairs(pairs, points.names, key=options["key"]) if pairs else None
     learned = _stored(model, points) if model else learn(points, joined, options)
+    result = write_page(
+        target,
+        learned,
+        points,
+        joined,
+        options,
+        title=title,
+        repeats=repeats,
+        neighbors=neighbors,
+        search_seconds=search_seconds,
+    )
+    if target != "-":
+        emit(
+            result,
+            as_json=options["as_json"],
+            text=lambda: f"{result['summary']}\n{click.style(target, bold=True)}",
+        )
+
+
+def write_page(
+    target: str,
+    learned: Any,
+    points: Points,
+    joined: Pairs | None,
+    options: dict[str, Any],
+    *,
+    title: str | None = None,
+    repeats: int = 1,
+    neighbors: int = 4,
+    search_seconds: float = 0.5,
+) -> dict[str, Any]:
+    """Judge, measure and write the page about a model; what there is to say about it."""
+    from lptml.report import labels_report, pairs_report
+
     judged = judge(points, joined, options["random_state"])
     shared: dict[str, Any] = {
         "suspicion": judged.suspicion,
         "n_suspects": judged.n_suspects,
         "names": points.names if options["key"] else None,
         "feature_names": points.feature_names,
-        "title": title or Path(table.source).name,
+        "title": title or Path(points.table.source).name,
         "repeats": repeats,
         "details": [("Command", shlex.join(["lptml", *sys.argv[1:]]))],
     }
@@ -125,18 +157,12 @@ def report(
             page = pairs_report(learned, points.X, joined.index, joined.y, **shared)
     html = page.html()
     write_text(target, html)
-    result = {
+    return {
         "report": target,
         "bytes": len(html.encode()),
         "n_suspects": judged.n_suspects,
         "summary": page.summary,
     }
-    if target != "-":
-        emit(
-            result,
-            as_json=options["as_json"],
-            text=lambda: f"{page.summary}\n{click.style(target, bold=True)}",
-        )
 
 
 def _least_cost(model: Any, points: Points, seconds: float, seed: int) -> Any:
