@@ -105,7 +105,7 @@ class DaskEngine:
 class DaskSession:
     """A problem on the workers of a cluster."""
 
-    unit_seconds = 0.1
+    unit_seconds = 0.25
 
     def __init__(self, client: Client, problem: Future) -> None:
         self._client = client
