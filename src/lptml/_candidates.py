@@ -43,12 +43,12 @@ _FIRM = 3.0  # no logarithm of odds is larger than this, or smaller than minus t
 class View:
     """The points a candidate may learn from."""
 
-    X: Floats
-    codes: Ints
-    trust: Floats
-    ratio: float
+    X: Floats  # (n, d)
+    codes: Ints  # (n,) classes 0 .. K - 1
+    trust: Floats  # (n,)
+    ratio: float  # u / l
     n_constraints: int | None
-    rank: int | None
+    rank: int | None  # of the metric, at most
     seed: int
 
     @cached_property
@@ -176,7 +176,7 @@ def _round(view: View) -> Floats:
 PRIORS = (
     Candidate("standardised", None, False, lambda view: priors.standardised(view.X), -1.0),
     Candidate("identity", None, False, _identity, -1.0),
-    Candidate("robustly scaled", None, False, lambda view: priors.robust(view.X), -2.0),
+    Candidate("robustly scaled", None, False, _scaled, -2.0),
     Candidate("whitened", None, False, lambda view: priors.whitened(view.X), -2.0),
     Candidate("within classes", None, True, _round, 5.0, -40.0),
     Candidate("within classes, shrunk", None, True, _within(0.5)),
