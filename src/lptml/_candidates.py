@@ -164,8 +164,8 @@ def _identity(view: View) -> Floats:
     return priors.identity(view.X)
 
 
-def _scaled(view: View) -> Floats:
-    return np.diag(1.0 / view.scale)
+def _robust(view: View) -> Floats:
+    return priors.robust(view.X)
 
 
 def _round(view: View) -> Floats:
@@ -176,7 +176,7 @@ def _round(view: View) -> Floats:
 PRIORS = (
     Candidate("standardised", None, False, lambda view: priors.standardised(view.X), -1.0),
     Candidate("identity", None, False, _identity, -1.0),
-    Candidate("robustly scaled", None, False, _scaled, -2.0),
+    Candidate("robustly scaled", None, False, _robust, -2.0),
     Candidate("whitened", None, False, lambda view: priors.whitened(view.X), -2.0),
     Candidate("within classes", None, True, _round, 5.0, -40.0),
     Candidate("within classes, shrunk", None, True, _within(0.5)),
@@ -187,7 +187,7 @@ PRIORS = (
 )
 LEARNED: dict[str, tuple[Candidate, ...]] = {
     "all": (
-        _learned("all pairs", "all", _scaled, _STEPS, 2.0),
+        _learned("all pairs", "all", _robust, _STEPS, 2.0),
         _learned("all pairs, from within classes", "all", _round, _WARM_STEPS, 0.5),
         _learned("all pairs, stopped early", "all", _round, _FEW_STEPS, 0.5),
     ),
