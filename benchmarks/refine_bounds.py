@@ -39,7 +39,7 @@ BOUNDS = {
     "90th / 10th percentile": ("percentile", 90, 10),
 }
 NOISE = (0.0, 0.2)
-SPLITS = 3
+SPLITS = 10
 
 
 def split(name: str, noise: float, seed: int) -> tuple[np.ndarray, ...]:
