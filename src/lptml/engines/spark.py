@@ -111,7 +111,7 @@ class SparkEngine:
 class SparkTrials:
     """A problem on the executors of a cluster."""
 
-    unit_seconds = 0.5
+    unit_seconds = 1.0
 
     def __init__(self, context: SparkContext, problem: Any) -> None:
         self._context = context
