@@ -17,6 +17,7 @@ _R = TypeVar("_R")
 
 @cache
 def _controller() -> Any:
+    import scipy.linalg  # noqa: F401  (SciPy has a BLAS of its own, which must be loaded to be found)
     from threadpoolctl import ThreadpoolController  # it looks through all loaded libraries, once
 
     return ThreadpoolController()

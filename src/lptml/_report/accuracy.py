@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import count
+from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from lptml._report.views import FloatArray
+from lptml._threads import share_out
 
 Progress = Callable[[int, int], None]
 MOST_ROWS = 4000  # of the accuracy: its standard error is half a percent by then
@@ -111,8 +112,8 @@ def verdict_auc(
         for train, test in _halves(verdicts, repeats, random_state)
         if min(len(np.unique(verdicts[train])), len(np.unique(verdicts[test]))) > 1
     ]
-    found = list(_at_once(areas, halves, progress))
-    return _means(dict(zip(KINDS, map(list, zip(*found)))) if found else {KINDS[-1]: []})
+    found = _at_once(areas, halves, progress)
+    return _means({name: [each[k] for each in found] for k, name in enumerate(KINDS)})
 
 
 def _halves(y: NDArray[Any], repeats: int, random_state: int) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
@@ -133,15 +134,19 @@ def _at_once(
     work: Callable[[NDArray[Any], NDArray[Any]], T],
     halves: list[tuple[NDArray[Any], NDArray[Any]]],
     progress: Progress | None,
-) -> Iterator[T]:
-    """What ``work`` finds on each split, in their order, two of them at a time."""
-    if progress is not None:
-        progress(0, len(halves))
-    parallel = Parallel(n_jobs=min(2, os.cpu_count() or 1), prefer="threads", return_as="generator")
-    for done, found in enumerate(parallel(delayed(work)(*each) for each in halves), start=1):
-        if progress is not None:
-            progress(done, len(halves))
-        yield found
+) -> list[T]:
+    """What ``work`` finds on each split, in their order, several of them at a time."""
+    tell = progress or (lambda done, total: None)
+    done, lock = count(1), Lock()
+    tell(0, len(halves))
+
+    def counted(each: tuple[NDArray[Any], NDArray[Any]]) -> T:
+        found = work(*each)
+        with lock:
+            tell(next(done), len(halves))
+        return found
+
+    return share_out(counted, halves) if halves else []
 
 
 def _means(values: dict[str, list[float]]) -> tuple[list[Accuracy], int]:

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
-from threadpoolctl import ThreadpoolController
-
+from lptml._threads import single_threaded
 from lptml._trial import Problem, run_unit
 from lptml.engines._blocks import Table
 from lptml.engines._passes import Part, Task
 from lptml.engines.base import Unit, UnitResult
 
 
-@lru_cache(maxsize=1)
-def _threadpools() -> ThreadpoolController:
-    return ThreadpoolController()  # looking for the libraries takes milliseconds, so once a process
-
-
 def on_one_core(problem: Problem, unit: Unit) -> UnitResult:
     """Run a unit with the linear algebra library held to one thread: the other cores have their own units."""
-    with _threadpools().limit(limits=1, user_api="blas"):
+    with single_threaded():
         return run_unit(problem, unit)
 
 
 def pass_on_one_core(part: Part, task: Task, table: Table | None) -> Any:
     """Run a pass over a partition, on one thread as well."""
-    with _threadpools().limit(limits=1, user_api="blas"):
+    with single_threaded():
         return task.run(part, table)

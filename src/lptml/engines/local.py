@@ -25,8 +25,8 @@ from typing import Any, Protocol
 import joblib
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import BrokenProcessPool
-from threadpoolctl import threadpool_limits
 
+from lptml._threads import single_threaded
 from lptml._trial import Problem, run_unit
 from lptml.engines.base import Unit, UnitResult
 
@@ -61,7 +61,7 @@ class LocalEngine:
     @contextmanager
     def open(self, problem: Problem) -> Iterator[LocalSession]:
         workers = joblib.effective_n_jobs(self.n_jobs)
-        with threadpool_limits(limits=1, user_api="blas"):
+        with single_threaded():
             if self.backend == "threads":
                 yield LocalSession(workers, lambda: _Threads(problem, workers))
             else:
@@ -176,5 +176,5 @@ def _receive(path: str) -> None:
 
 
 def _run_received(unit: Unit) -> UnitResult:
-    with threadpool_limits(limits=1, user_api="blas"):
+    with single_threaded():
         return run_unit(_received[0], unit)
