@@ -77,9 +77,9 @@ def best_multiple(constraints: ConstraintSet, A: Floats, slope: float = 0.0) -> 
     >>> best_multiple(pairs, np.eye(1), slope=1.0)
     Scaled(scale=0.56..., cost=0.56...)
     """
-    values = _values(constraints, A)
-    scale, cost = _best_multiple(values, constraints.sign, constraints.bound, constraints.weight, slope)
-    return Scaled(float(scale), float(cost))
+    c = constraints
+    W = c.V[:0] if c.W is None else c.W
+    return Scaled(*_best_multiple(c.V, W, np.ascontiguousarray(A), c.sign, c.bound, c.weight, slope))
 
 
 def violations(constraints: ConstraintSet, A: Floats) -> NDArray[np.uint8]:
@@ -306,10 +306,14 @@ def difference_radius(mean: float, second_moment: float, width: float, m: int, n
 
 @njit(cache=True, nogil=True, fastmath=False)
 def _best_multiple(
-    values: Floats, sign: NDArray[np.int8], bound: Floats, weight: Floats, slope: float
+    V: Floats, W: Floats, A: Floats, sign: NDArray[np.int8], bound: Floats, weight: Floats, slope: float
 ) -> tuple[float, float]:
     """Scale and cost of the best multiple, by bins of flips of which just the promising ones are sorted."""
-    n = values.shape[0]
+    n = V.shape[0]
+    values = np.zeros(n)
+    _add_squares(V, A, 1.0, values)
+    if len(W):
+        _add_squares(W, A, -1.0, values)
     flip = np.empty(n)
     at_zero = 0.0
     smallest, largest = np.inf, 0.0

@@ -24,6 +24,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from lptml._compile import helper
 from lptml.constraints import Floats, Ints
 
 _ROUNDS = 8
@@ -66,7 +67,7 @@ class Sample:
         """Members ``start`` to ``stop`` in the sample's own random order."""
         stop = min(stop, self.size)
         out = np.empty(max(0, stop - start), dtype=np.int64)
-        _permute(start, self.n, self._bits, _round_keys(self.key), out)
+        _permute(start, self.n, self._bits, np.uint64(self.key), out)
         return out
 
     def indices(self) -> Ints:
@@ -80,22 +81,19 @@ class Sample:
         if self.size == self.n:
             return np.ones(len(index), dtype=np.bool_)
         place = np.empty(len(index), dtype=np.int64)
-        _unpermute(np.ascontiguousarray(index, dtype=np.int64), self.n, self._bits, self._keys, place)
+        index = np.ascontiguousarray(index, dtype=np.int64)
+        _unpermute(index, self.n, self._bits, np.uint64(self.key), place)
         return place < self.size
 
     @property
     def _bits(self) -> int:
         return max(_FEWEST_BITS, int(self.n - 1).bit_length())
 
-    @property
-    def _keys(self) -> NDArray[np.uint64]:
-        return _round_keys(self.key)
-
 
 def draw_sample(n: int, p: float, rng: np.random.Generator) -> Sample:
     """A Bernoulli sample of 0..n-1: each number is in it independently with probability p."""
     size = n if p >= 1.0 else int(rng.binomial(n, p))
-    return Sample(n=n, size=size, key=int(rng.integers(1 << 64, dtype=np.uint64)))
+    return Sample(n=n, size=size, key=int(rng.bit_generator.random_raw()))
 
 
 def draw(n: int, p: float, rng: np.random.Generator) -> Ints:
@@ -117,7 +115,8 @@ def draw(n: int, p: float, rng: np.random.Generator) -> Ints:
 
 def trial_rng(entropy: int, trial: int, *stream: int) -> np.random.Generator:
     """The random numbers of one trial; ``stream`` tells independent uses within a trial apart."""
-    return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(trial, *stream)))
+    seed = np.random.SeedSequence(entropy, spawn_key=(trial, *stream))
+    return np.random.Generator(np.random.PCG64(seed))
 
 
 def probability_grid(n: int, epsilon: float) -> Floats:
@@ -151,13 +150,7 @@ def _golden_step(levels: int) -> int:
     return step
 
 
-def _round_keys(key: int) -> NDArray[np.uint64]:
-    keys = np.empty(_ROUNDS, dtype=np.uint64)
-    _expand_key(np.uint64(key), keys)
-    return keys
-
-
-@njit(cache=True, nogil=True, fastmath=False)
+@helper
 def _mix(x: np.uint64) -> np.uint64:
     """The finaliser of SplitMix64: every bit of x reaches every bit of the result."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -165,17 +158,19 @@ def _mix(x: np.uint64) -> np.uint64:
     return x ^ (x >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True, fastmath=False)
-def _expand_key(key: np.uint64, keys: NDArray[np.uint64]) -> None:
-    state = key
-    for r in range(keys.shape[0]):
-        state += np.uint64(0x9E3779B97F4A7C15)
-        keys[r] = _mix(state)
+@helper
+def _round_keys(key: np.uint64) -> NDArray[np.uint64]:
+    keys = np.empty(_ROUNDS, dtype=np.uint64)
+    for r in range(_ROUNDS):
+        key += np.uint64(0x9E3779B97F4A7C15)
+        keys[r] = _mix(key)
+    return keys
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def _permute(start: int, n: int, bits: int, keys: NDArray[np.uint64], out: Ints) -> None:
+def _permute(start: int, n: int, bits: int, key: np.uint64, out: Ints) -> None:
     """out[k] = permutation(start + k)."""
+    keys = _round_keys(key)
     low = np.uint64(bits // 2)
     low_mask = (np.uint64(1) << low) - np.uint64(1)
     high_mask = (np.uint64(1) << np.uint64(bits - bits // 2)) - np.uint64(1)
@@ -184,7 +179,7 @@ def _permute(start: int, n: int, bits: int, keys: NDArray[np.uint64], out: Ints)
         x = np.uint64(start + k)
         while True:  # cycle walking: the network permutes 2^bits numbers, those from n on are skipped
             left, right = x >> low, x & low_mask
-            for r in range(0, keys.shape[0], 2):
+            for r in range(0, _ROUNDS, 2):
                 left ^= _mix(right + keys[r]) & high_mask
                 right ^= _mix(left + keys[r + 1]) & low_mask
             x = (left << low) | right
@@ -194,8 +189,9 @@ def _permute(start: int, n: int, bits: int, keys: NDArray[np.uint64], out: Ints)
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def _unpermute(index: Ints, n: int, bits: int, keys: NDArray[np.uint64], out: Ints) -> None:
+def _unpermute(index: Ints, n: int, bits: int, key: np.uint64, out: Ints) -> None:
     """out[k] = the place of index[k] in the permutation."""
+    keys = _round_keys(key)
     low = np.uint64(bits // 2)
     low_mask = (np.uint64(1) << low) - np.uint64(1)
     high_mask = (np.uint64(1) << np.uint64(bits - bits // 2)) - np.uint64(1)
@@ -204,7 +200,7 @@ def _unpermute(index: Ints, n: int, bits: int, keys: NDArray[np.uint64], out: In
         x = np.uint64(index[k])
         while True:
             left, right = x >> low, x & low_mask
-            for r in range(keys.shape[0] - 2, -1, -2):
+            for r in range(_ROUNDS - 2, -1, -2):
                 right ^= _mix(left + keys[r + 1]) & low_mask
                 left ^= _mix(right + keys[r]) & high_mask
             x = (left << low) | right
