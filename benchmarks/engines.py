@@ -26,6 +26,7 @@ from sklearn.datasets import load_wine
 from sklearn.decomposition import PCA
 from sklearn.model_selection import train_test_split
 
+from benchmarks.search import REST
 from lptml.constraints import ConstraintSet
 from lptml.engines.base import Engine
 from lptml.search import search
@@ -112,6 +113,7 @@ def speedup(names: list[str], trials: int, repeat: int) -> None:
                     search(source, max_trials=200, random_state=1, engine=engine)  # compile, connect, import
                 for _ in range(repeat):
                     for k, engine in engines.items():
+                        time.sleep(REST)
                         cpu, wall = processor_seconds(), time.perf_counter()
                         found = search(source, max_trials=trials, random_state=0, engine=engine)
                         runs[k].append((time.perf_counter() - wall, processor_seconds() - cpu))

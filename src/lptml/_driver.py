@@ -56,22 +56,22 @@ class Run:
         self.history.append((-1, self.elapsed, cost))
         self.looked += looked
 
-    def absorb(self, problem: Problem, result: UnitResult, k: int) -> bool:
-        """Take in the k-th trial of a result; True when it leads."""
-        trial = result.first + k
-        self.statuses[result.status[k]] += 1
-        self.looked += int(result.looked[k])
-        self.solves += int(result.solves[k])
-        self.next_trial = trial + 1
-        if not np.isfinite(result.cost[k]):
-            return False
-        A = result.A[k]
-        masks = [result.violated[k]] if problem.paired_counts else []
-        entry = Entry(trial, A, float(result.scale[k]), float(result.cost[k]), problem.penalty(A), masks)
-        leads = self.board.add(entry)
-        if leads:
-            self.history.append((trial, self.elapsed, entry.cost))
-        return leads
+    def absorb(self, problem: Problem, result: UnitResult) -> Iterator[Entry]:
+        """Take in the trials of a result one after another; yields each one that leads when it comes."""
+        numbers = (result.status, result.looked, result.solves, result.scale, result.cost)
+        for k, (status, looked, solves, scale, cost) in enumerate(zip(*(each.tolist() for each in numbers))):
+            self.next_trial = result.first + k + 1
+            self.statuses[status] += 1
+            self.looked += looked
+            self.solves += solves
+            if not cost < self.board.limit:
+                continue
+            A = result.A[k]
+            masks = [result.violated[k]] if problem.paired_counts else []
+            entry = Entry(result.first + k, A, scale, cost, problem.penalty(A), masks)
+            if self.board.add(entry):
+                self.history.append((entry.trial, self.elapsed, cost))
+                yield entry
 
     def proven_cost(self, problem: Problem, source: Source | PartitionedSource) -> float:
         """The leader's cost over all constraints; counted only when its estimate may end the search."""

@@ -86,6 +86,11 @@ class Leaderboard:
         return min(self.entries, key=lambda entry: entry.order)
 
     @property
+    def limit(self) -> float:
+        """Candidates of this cost or more have no place on the board."""
+        return np.inf if self.rows or len(self.entries) < self.keep else self.entries[-1].cost
+
+    @property
     def finalists(self) -> list[Entry]:
         """The entries, and the identity in any case."""
         return self.entries if self.identity in self.entries else [*self.entries, self.identity]
@@ -97,6 +102,8 @@ class Leaderboard:
 
     def add(self, entry: Entry) -> bool:
         """Put a candidate on the board; True when it leads."""
+        if not entry.cost < self.limit:
+            return False
         leader = self.leader
         leads = entry.cost < leader.cost
         if not self.rows:
@@ -108,8 +115,6 @@ class Leaderboard:
         return leads
 
     def _insert(self, entry: Entry) -> None:
-        if len(self.entries) >= self.keep and entry.cost >= self.entries[-1].cost:
-            return
         if any(other.cost == entry.cost and _same_metric(other.A, entry.A) for other in self.entries):
             return
         self.entries.append(entry)

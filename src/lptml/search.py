@@ -42,6 +42,7 @@ from lptml._search_result import (
     finish,
 )
 from lptml._search_setup import Setup, check_arguments, make_entropy, prepare
+from lptml._threads import single_threaded
 from lptml._trial import Problem, TrialStatus
 from lptml.constraints import Floats, Source
 from lptml.engines import Engine, make_engine
@@ -60,6 +61,9 @@ __all__ = [
 ]
 
 _CHECKPOINT_SECONDS = 1.0
+_SERIAL = (
+    1e8  # multiplications a count, up to which BLAS's threads, which spin when idle, take from the trials
+)
 
 
 @dataclass(frozen=True)
@@ -175,29 +179,30 @@ def search(
     source = source if move is None else move(runner)
     saved = None if checkpoint is None else _checkpoint.load(checkpoint)
     entropy = int(saved[0]["entropy"]) if saved and random_state is None else make_entropy(random_state)
-    prepared = prepare(source, setup, entropy)
-    problem = prepared.problem
-    limits = _Limits(
-        trials=max_trials if trials_per_level is None else trials_per_level * problem.grid_size,
-        seconds=time_limit,
-        callback=callback,
-    )
-    run = Run(prepared.board, target=max(0.0, target_cost or 0.0))
-    if saved is None:
-        run.start(problem)
-    else:
-        _checkpoint.check(saved[0], prepared.fingerprint, checkpoint)
-        run.restore(saved[1])
+    with single_threaded(source.n * source.d**2 < _SERIAL):
+        prepared = prepare(source, setup, entropy)
+        problem = prepared.problem
+        limits = _Limits(
+            trials=max_trials if trials_per_level is None else trials_per_level * problem.grid_size,
+            seconds=time_limit,
+            callback=callback,
+        )
+        run = Run(prepared.board, target=max(0.0, target_cost or 0.0))
+        if saved is None:
+            run.start(problem)
+        else:
+            _checkpoint.check(saved[0], prepared.fingerprint, checkpoint)
+            run.restore(saved[1])
 
-    def save() -> None:
-        if checkpoint is not None:
-            header = {"fingerprint": prepared.fingerprint, "entropy": entropy}
-            _checkpoint.save(checkpoint, header, run.state())
+        def save() -> None:
+            if checkpoint is not None:
+                header = {"fingerprint": prepared.fingerprint, "entropy": entropy}
+                _checkpoint.save(checkpoint, header, run.state())
 
-    with Interrupts() as interrupts:
-        status = _run_trials(problem, source, runner, run, limits, verbose, interrupts, save)
-        save()
-        result = finish(prepared, source, run, status)
+        with Interrupts() as interrupts:
+            status = _run_trials(problem, source, runner, run, limits, verbose, interrupts, save)
+            save()
+            result = finish(prepared, source, run, status)
     if status is SearchStatus.INTERRUPTED:
         message = f"search interrupted after {run.next_trial} trials; returning the best metric so far"
         warnings.warn(message, SearchInterruptedWarning, stacklevel=2)
@@ -231,9 +236,8 @@ def _run_trials(
                     pace.note(result)
                     if problem.source is None:
                         result = complete(problem, cast(PartitionedSource, source), result)
-                    for k in range(result.count):
-                        leads = run.absorb(problem, result, k)
-                        cost = run.proven_cost(problem, source) if leads else np.inf
+                    for _ in run.absorb(problem, result):
+                        cost = run.proven_cost(problem, source)
                         if cost <= run.target:
                             return SearchStatus.OPTIMAL if cost <= 0 else SearchStatus.TARGET_REACHED
                     display.show(run.next_trial, f"best {run.board.leader.cost / source.total_weight:.4f}")
