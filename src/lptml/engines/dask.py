@@ -14,6 +14,7 @@ import queue
 import time
 import uuid
 import weakref
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from functools import partial
 from typing import Any, Self
 
 import dask
+import numpy as np
 from distributed import Client, Future, KilledWorker, get_client
 from distributed.comm import CommClosedError
 from distributed.protocol.pickle import dumps, loads
@@ -110,32 +112,53 @@ class DaskSession:
     def __init__(self, client: Client, problem: Future) -> None:
         self._client = client
         self._problem = problem
-        self._counted_at = -_WORKERS_SECONDS
-        self._workers = 1
+        self._threads: dict[str | None, int] = {}  # of the workers there are, by address
+        self._copies: dict[str | None, Future] = {}  # the problem, on each of them
+        self._counted_at = -np.inf
 
     @property
     def workers(self) -> int:
         """How many units can run now; workers may come and go."""
         if time.monotonic() - self._counted_at > _WORKERS_SECONDS:
-            self._workers = max(1, sum(_asked(self._client, self._client.nthreads).values()))
+            self._threads = _asked(self._client, self._client.nthreads) or {None: 1}
+            self._copies = {at: self._copies.get(at) or self._copy(at) for at in self._threads}
             self._counted_at = time.monotonic()
-        return self._workers
+        return sum(self._threads.values())
+
+    def _copy(self, address: str | None) -> Future:
+        """The problem on a worker, or elsewhere once that is gone.
+
+        Dask sends a task to a worker that holds what it depends on. With one problem for all, that is one
+        worker for all, and the others wait until they may steal: half a second of a search of three.
+        """
+        if address is None:
+            return self._problem
+        where = {"workers": [address], "allow_other_workers": True}
+        options = {"key": _key(_itself), "retries": _RETRIES, "pure": False}
+        return _asked(self._client, lambda: self._client.submit(_itself, self._problem, **where, **options))
 
     def run(self, units: Iterable[Unit]) -> Iterator[UnitResult | None]:
         """See ``engines.base.Session``."""
         waiting = iter(units)
         flight = _Flight(self._client)
+        sent: Counter[str | None] = Counter()  # units that each worker has
         try:
             while True:
                 while len(flight) < 2 * self.workers:  # one running, one ready
                     unit = next(waiting, None)
                     if unit is None:
                         break
-                    flight.submit(unit.first, on_one_core, self._problem, unit)
+                    worker = min(self._copies, key=lambda at: sent[at] / self._threads[at])
+                    flight.submit(worker, on_one_core, self._copies[worker], unit)
+                    sent[worker] += 1
                 if not len(flight):
                     return
                 landed = flight.land(_HEARTBEAT)
-                yield None if landed is None else landed[1]
+                if landed is None:
+                    yield None
+                else:
+                    sent[landed[0]] -= 1
+                    yield landed[1]
         finally:
             flight.abandon()
 
@@ -315,6 +338,10 @@ def _gone(client: Client) -> str:
         f"the Dask scheduler at {address} went away. A checkpoint holds what was found: "
         "the same call with the same checkpoint goes on from there, on any engine"
     )
+
+
+def _itself(problem: Problem) -> Problem:
+    return problem
 
 
 def _make_problem(blob: bytes) -> Problem:
