@@ -2,7 +2,9 @@
 
 Calls into BLAS cost about a microsecond each, which is what a whole step costs at d = 2; from a few dozen
 rows on, BLAS is many times faster than any loop. The routines are SciPy's own (its Cython interface),
-registered under names of ours so that Numba can cache the compiled code on disk.
+registered under names of ours so that Numba can cache the compiled code on disk. They are called from
+functions of their own: without that code the loops are short enough for LLVM to inline, which saves a sixth
+of a solve at d = 2.
 
 Matrices are C-ordered. A Cholesky factor is lower triangular and lives in the lower triangle of its array;
 the strict upper triangle is never read or written, so callers may keep data there.
@@ -64,14 +66,76 @@ def _one_zero() -> Floats:
 
 
 @helper
+def _blas_cholesky(a: Floats) -> bool:
+    size = _sizes(a.shape[0], 0, 0)
+    info = size[1:]
+    _dpotrf(_codes(UPPER, 0).ctypes, size.ctypes, a.ctypes, size.ctypes, info.ctypes)
+    return info[0] == 0
+
+
+@helper
+def _blas_cholesky_solve(L: Floats, x: Floats) -> None:
+    code = _codes(UPPER, 0)
+    size = _sizes(L.shape[0], 1, 0)
+    one = size[1:]
+    info = size[2:]
+    _dpotrs(code.ctypes, size.ctypes, one.ctypes, L.ctypes, size.ctypes, x.ctypes, size.ctypes, info.ctypes)
+
+
+@helper
+def _blas_gram(B: Floats, out: Floats) -> None:
+    code = _codes(UPPER, TRANSPOSED)
+    size = _sizes(B.shape[0], B.shape[1], 0)
+    value = _one_zero()
+    trans = code[1:]
+    depth = size[1:]
+    zero = value[1:]
+    _dsyrk(
+        code.ctypes,
+        trans.ctypes,
+        size.ctypes,
+        depth.ctypes,
+        value.ctypes,
+        B.ctypes,
+        depth.ctypes,
+        zero.ctypes,
+        out.ctypes,
+        size.ctypes,
+    )
+
+
+@helper
+def _blas_product(a: Floats, b: Floats, out: Floats) -> None:
+    # Fortran sees the transposes: out' = b'a'.
+    code = _codes(NORMAL, 0)
+    size = _sizes(b.shape[1], a.shape[0], a.shape[1])
+    value = _one_zero()
+    rows = size[1:]
+    depth = size[2:]
+    zero = value[1:]
+    _dgemm(
+        code.ctypes,
+        code.ctypes,
+        size.ctypes,
+        rows.ctypes,
+        depth.ctypes,
+        value.ctypes,
+        b.ctypes,
+        size.ctypes,
+        a.ctypes,
+        depth.ctypes,
+        zero.ctypes,
+        out.ctypes,
+        size.ctypes,
+    )
+
+
+@helper
 def cholesky(a: Floats) -> bool:
     """Factor a = LL' in the lower triangle of a; False if a is not numerically positive definite."""
     n = a.shape[0]
     if n >= BLAS_FROM:
-        size = _sizes(n, 0, 0)
-        info = size[1:]
-        _dpotrf(_codes(UPPER, 0).ctypes, size.ctypes, a.ctypes, size.ctypes, info.ctypes)
-        return info[0] == 0
+        return _blas_cholesky(a)
     for j in range(n):
         pivot = a[j, j]
         for p in range(j):
@@ -93,13 +157,7 @@ def cholesky_solve(L: Floats, x: Floats) -> None:
     """x <- (LL')^-1 x."""
     n = L.shape[0]
     if n >= BLAS_FROM:
-        code = _codes(UPPER, 0)
-        size = _sizes(n, 1, 0)
-        one = size[1:]
-        info = size[2:]
-        _dpotrs(
-            code.ctypes, size.ctypes, one.ctypes, L.ctypes, size.ctypes, x.ctypes, size.ctypes, info.ctypes
-        )
+        _blas_cholesky_solve(L, x)
         return
     for i in range(n):
         total = x[i]
@@ -133,24 +191,7 @@ def gram(B: Floats, out: Floats) -> None:
     """Lower triangle of out <- BB'."""
     k, d = B.shape
     if k >= BLAS_FROM:
-        code = _codes(UPPER, TRANSPOSED)
-        size = _sizes(k, d, 0)
-        value = _one_zero()
-        trans = code[1:]
-        depth = size[1:]
-        zero = value[1:]
-        _dsyrk(
-            code.ctypes,
-            trans.ctypes,
-            size.ctypes,
-            depth.ctypes,
-            value.ctypes,
-            B.ctypes,
-            depth.ctypes,
-            zero.ctypes,
-            out.ctypes,
-            size.ctypes,
-        )
+        _blas_gram(B, out)
         return
     for i in range(k):
         for j in range(i + 1):
@@ -166,28 +207,7 @@ def product(a: Floats, b: Floats, out: Floats) -> None:
     n, k = a.shape
     m = b.shape[1]
     if n * k * m >= 8000:
-        # Fortran sees the transposes: out' = b'a'.
-        code = _codes(NORMAL, 0)
-        size = _sizes(m, n, k)
-        value = _one_zero()
-        rows = size[1:]
-        depth = size[2:]
-        zero = value[1:]
-        _dgemm(
-            code.ctypes,
-            code.ctypes,
-            size.ctypes,
-            rows.ctypes,
-            depth.ctypes,
-            value.ctypes,
-            b.ctypes,
-            size.ctypes,
-            a.ctypes,
-            depth.ctypes,
-            zero.ctypes,
-            out.ctypes,
-            size.ctypes,
-        )
+        _blas_product(a, b, out)
         return
     if m == 2:  # the loop over columns would cost more than what it does
         for i in range(n):
