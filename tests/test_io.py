@@ -25,7 +25,8 @@ from lptml import (
     load,
     save,
 )
-from lptml.io import MAX_MEMBERS, SCHEMA_VERSION, ModelFileError
+from lptml._archive import MAX_MEMBERS
+from lptml.io import SCHEMA_VERSION, ModelFileError
 
 FAST = {"max_trials": 3, "random_state": 0}
 

@@ -1,8 +1,4 @@
-"""State of a search in a file: arrays and JSON in one .npz, never pickle, replaced in one step.
-
-A process killed while it writes leaves the previous file in place: the new one is written beside it,
-flushed to disk, and then renamed over it, which the file system does wholly or not at all.
-"""
+"""State of a search in a file: arrays and JSON in one .npz, never pickle, replaced in one step."""
 
 from __future__ import annotations
 
@@ -10,11 +6,12 @@ import json
 import os
 import zipfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from lptml._files import replacing
 
 _FORMAT = "lptml-search-1"
 _HEADER = "header"
@@ -22,18 +19,10 @@ _HEADER = "header"
 
 def save(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write header (what JSON can hold) and arrays to ``path``, replacing what was there in one step."""
-    path = Path(path)
     text = json.dumps({"format": _FORMAT, **header}).encode()
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(beside, "wb") as file:
-            everything: dict[str, Any] = {_HEADER: np.frombuffer(text, dtype=np.uint8), **arrays}
-            np.savez(file, **everything)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
+    everything: dict[str, Any] = {_HEADER: np.frombuffer(text, dtype=np.uint8), **arrays}
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, **everything)
 
 
 def load(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]] | None:

@@ -12,7 +12,6 @@ import hashlib
 import io
 import logging
 import os
-import tempfile
 import urllib.request
 import zipfile
 from collections.abc import Iterator
@@ -21,6 +20,8 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
+from lptml._files import replacing
 
 __all__ = [
     "IONOSPHERE",
@@ -193,14 +194,11 @@ def _download(url: str, table: Table) -> str:
 
 
 def _write_cache(path: Path, text: str) -> None:
-    """Write through a temporary file and a rename, so that nobody ever reads half a table."""
+    """Write the table, wholly or not at all; or say why it cannot be."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, prefix=path.name, suffix=".part", delete=False
-        ) as part:
-            part.write(text)
-        os.replace(part.name, path)
+        with replacing(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
     except OSError as error:  # a read-only home must not stop someone who has the data in hand
         logger.warning("could not cache %s: %s", path, error)
 

@@ -1,15 +1,10 @@
 """Model files: one .npz holding a JSON header and plain arrays. Nothing in a file is ever executed.
 
-A file is an uncompressed zip archive, ``header.json`` first, then one ``.npy`` member for each array, written
-to a temporary file and renamed, so that a crash never leaves half a model. The header has the format's name
-and version, the estimator's class, its constructor parameters and its fitted attributes; arrays are referred
-to by member name. The same model gives the same bytes.
+The header has the format's name and version, the estimator's class, its constructor parameters and its
+fitted attributes; arrays are referred to by member name. The same model gives the same bytes.
 
-:func:`load` trusts nothing:
+:func:`load` trusts nothing. The archive itself is read by ``lptml._archive``, which see. Here,
 
-- members are stored, not compressed, and together no larger than the file: a file cannot expand,
-- array headers are read by NumPy's literal parser, types are numbers, booleans or fixed-width text, and the
-  shape must account for the member's bytes exactly before an array is made: a file's word allocates nothing,
 - classes come from a fixed list, parameters must be the class's own and in their domains, fitted attributes
   must have the names of fitted attributes, and the metric must be finite and of the right shape,
 - names are never used as paths, and where a fit writes its checkpoints is never read from a file.
@@ -19,26 +14,20 @@ Whatever else is found raises :class:`ModelFileError`.
 
 from __future__ import annotations
 
-import contextlib
 import inspect
-import io
-import json
 import math
 import os
 import re
-import stat
-import struct
-import tempfile
 import warnings
-import zipfile
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lptml._archive import ModelFileError, member_name, read_archive, write_archive
 from lptml._version import __version__
 
 __all__ = ["FORMAT", "SCHEMA_VERSION", "ModelFileError", "load", "save"]
@@ -70,17 +59,9 @@ TRANSIENT = {"engine", "preprocessor", "random_state"}
 #: Parameters that are never in a file: they say what a fit does to its surroundings.
 NEVER_SAVED = {"callback", "checkpoint"}
 
-MAX_MEMBERS = 1000
-MAX_HEADER_BYTES = 1 << 26
 MAX_DEPTH = 20
-_EPOCH = (1980, 1, 1, 0, 0, 0)
-_MEMBER_NAME = re.compile(r"a[0-9]{1,4}\.npy")
 _ATTRIBUTE_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*_")
 _TAG = "$"
-
-
-class ModelFileError(ValueError):
-    """A file that is not a model, is damaged, or asks for something that a model has no use for."""
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> Path:
@@ -123,14 +104,8 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> Path:
             UserWarning,
             stacklevel=2,
         )
-    members = {"header.json": json.dumps(header, indent=1, allow_nan=False).encode()}
-    members |= {name: _npy(array) for name, array in writer.arrays.items()}
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        for name, content in members.items():
-            archive.writestr(zipfile.ZipInfo(name, _EPOCH), content)
     target = Path(path)
-    _write_at_once(target, buffer.getvalue())
+    write_archive(target, header, writer.arrays)
     return target
 
 
@@ -163,7 +138,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         ...
     lptml.io.ModelFileError: ... is not a sound model file: File is not a zip file
     """
-    arrays, header = _read(Path(path))
+    header, arrays = read_archive(Path(path))
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ModelFileError(f"{path} is not a model file: its header does not say {FORMAT!r}")
     if header.get("version") != SCHEMA_VERSION:
@@ -178,31 +153,6 @@ def load(path: str | os.PathLike[str]) -> Any:
     if reader.arrays:
         raise ModelFileError(f"{path} holds arrays that nothing refers to: {sorted(reader.arrays)}")
     return estimator
-
-
-def _write_at_once(target: Path, content: bytes) -> None:
-    """Write to a temporary file beside the target, flush it to the disk, and rename it."""
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        if hasattr(os, "umask"):  # mkstemp made the file private; give it the rights of an ordinary one
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
-
-
-def _npy(array: NDArray[Any]) -> bytes:
-    buffer = io.BytesIO()
-    np.lib.format.write_array(buffer, array, version=(1, 0), allow_pickle=False)
-    return buffer.getvalue()
 
 
 @dataclass
@@ -265,98 +215,9 @@ class _Writer:
             return {_TAG: "objects", "value": [self.value(item, name) for item in array]}
         if array.dtype.kind not in "biufU":
             raise ValueError(f"{name} cannot be saved: it is an array of {array.dtype}")
-        member = f"a{len(self.arrays)}.npy"
+        member = member_name(len(self.arrays))
         self.arrays[member] = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
         return {_TAG: "array", "value": member}
-
-
-def _read(path: Path) -> tuple[dict[str, NDArray[Any]], Any]:
-    """Return the arrays and the header of a file, both checked for form but not yet for meaning."""
-    if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe could wait for ever
-        raise ModelFileError(f"{path} is not a regular file")
-    with open(path, "rb") as file:
-        return _read_open(file, path)
-
-
-def _read_open(file: BinaryIO, path: Path) -> tuple[dict[str, NDArray[Any]], Any]:
-    size = os.fstat(file.fileno()).st_size
-    try:
-        with zipfile.ZipFile(file) as archive:
-            members = _members(archive, size, path)
-            header = _parse_header(archive.read(members.pop("header.json")), path)
-            arrays = {name: _parse_array(archive.read(info), name) for name, info in members.items()}
-            return arrays, header
-    except ModelFileError:
-        raise
-    except (
-        zipfile.BadZipFile,
-        zipfile.LargeZipFile,
-        EOFError,
-        RuntimeError,  # encryption, and features of archives that Python does not read
-        OSError,  # offsets outside of the file
-        ValueError,  # bad text, bad JSON, bad array headers
-        OverflowError,
-        struct.error,
-    ) as error:
-        raise ModelFileError(f"{path} is not a sound model file: {error}") from error
-
-
-def _members(archive: zipfile.ZipFile, size: int, path: Path) -> dict[str, zipfile.ZipInfo]:
-    """Return the members by name, once their sizes and names are known to be harmless."""
-    infos = archive.infolist()
-    if len(infos) > MAX_MEMBERS:
-        raise ModelFileError(f"{path} has {len(infos)} members, more than the {MAX_MEMBERS} of any model")
-    members: dict[str, zipfile.ZipInfo] = {}
-    for info in infos:
-        name = info.filename
-        if name != "header.json" and not _MEMBER_NAME.fullmatch(name):
-            raise ModelFileError(f"{path} has a member named {name!r}, which no model has")
-        if name in members:
-            raise ModelFileError(f"{path} has two members named {name!r}")
-        if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
-            raise ModelFileError(f"{path} has a compressed member {name!r}: models are stored uncompressed")
-        if info.flag_bits & 0x1:
-            raise ModelFileError(f"{path} has an encrypted member {name!r}")
-        members[name] = info
-    if "header.json" not in members:
-        raise ModelFileError(f"{path} is not a model file: it has no header.json")
-    if sum(info.file_size for info in infos) > size:
-        raise ModelFileError(f"{path} declares more data than it has: its members overlap or are cut off")
-    if members["header.json"].file_size > MAX_HEADER_BYTES:
-        raise ModelFileError(f"{path} has a header of more than {MAX_HEADER_BYTES} bytes")
-    return members
-
-
-def _parse_header(content: bytes, path: Path) -> Any:
-    def refuse(constant: str) -> Any:
-        raise ModelFileError(f"{path} has {constant} in its header")
-
-    try:
-        return json.loads(content.decode("utf-8"), parse_constant=refuse)
-    except RecursionError as error:
-        raise ModelFileError(f"{path} has a header that is nested too deeply") from error
-
-
-def _parse_array(content: bytes, name: str) -> NDArray[Any]:
-    """Return the array of a .npy member without ever trusting its header about sizes or types."""
-    buffer = io.BytesIO(content)
-    version = np.lib.format.read_magic(buffer)
-    if version != (1, 0):
-        raise ModelFileError(f"{name} has npy version {version}, expected (1, 0)")
-    shape, fortran, dtype = np.lib.format.read_array_header_1_0(buffer)
-    if dtype.hasobject or dtype.kind not in "biufU":
-        raise ModelFileError(f"{name} holds {dtype}: objects and pickles are refused")
-    if fortran and len(shape) > 1:
-        raise ModelFileError(f"{name} is in Fortran order, which no model is")
-    if any(extent < 0 for extent in shape):
-        raise ModelFileError(f"{name} has a negative extent in its shape {shape}")
-    start = buffer.tell()
-    if math.prod(shape) * dtype.itemsize != len(content) - start:
-        raise ModelFileError(f"{name} declares shape {shape} of {dtype}, which its data does not have")
-    if dtype.itemsize == 0:
-        raise ModelFileError(f"{name} has items of no size")
-    array = np.frombuffer(content, dtype=dtype, offset=start).reshape(shape)
-    return array.astype(dtype.newbyteorder("="), copy=True)
 
 
 @dataclass

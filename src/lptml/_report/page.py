@@ -9,6 +9,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from lptml._files import replacing
+
 SCRIPTS = ("base.js", "scatter.js", "table.js", "charts.js")
 
 
@@ -90,7 +92,8 @@ class Page:
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the page to a file and return its path."""
         target = Path(path)
-        target.write_text(self.html(), encoding="utf-8")
+        with replacing(target) as temporary:
+            temporary.write_text(self.html(), encoding="utf-8")
         return target
 
 

@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 import click
 import numpy as np
 
+from lptml import _files
 from lptml.cli.errors import OutputError
 
 Cells = list[Any] | np.ndarray[Any, Any]
@@ -40,28 +40,11 @@ def replacing(path: str) -> Iterator[Path]:
     """A temporary path in the folder of ``path`` that takes its place when the block ends well."""
     final = check_target(path)
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{final.name[:40]}.", suffix=final.suffix, dir=final.parent)
+        with _files.replacing(final) as temporary:
+            yield temporary
     except OSError as problem:
-        raise OutputError(f"{path}: cannot be written: {problem.strerror}; choose another place") from None
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        mode = final.stat().st_mode & 0o777 if final.exists() else 0o666 & ~_umask()
-        temporary.chmod(mode)
-        with temporary.open("rb") as stream:
-            os.fsync(stream.fileno())
-        temporary.replace(final)
-    except OSError as problem:
-        raise OutputError(f"{path}: cannot be written: {problem.strerror or problem}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+        reason = problem.strerror or problem
+        raise OutputError(f"{path}: cannot be written: {reason}; choose another place") from None
 
 
 def write_text(path: str, text: str) -> None:

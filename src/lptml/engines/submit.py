@@ -22,7 +22,6 @@ if __name__ == "__main__":  # as a script its folder comes first on the path, an
 import argparse
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 
@@ -35,14 +34,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.input is None or options.output is None:
         print("submit: --input and --output are required", file=sys.stderr)
         return 2
+    from lptml._files import replacing
     from lptml.engines.errors import EngineLost
 
     try:
         result = run(options)
+        with replacing(options.output) as temporary:
+            temporary.write_text(json.dumps(result, indent=1) + "\n")
     except (ValueError, EngineLost, OSError) as error:
         print(f"submit: {error}", file=sys.stderr)
         return 2
-    Path(options.output).write_text(json.dumps(result, indent=1) + "\n")
     print(json.dumps({name: value for name, value in result.items() if name != "metric"}))
     return 0
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
+from lptml._files import replacing
 from lptml.experiments.options import Options
 
 __all__ = ["EXPERIMENTS", "Progress", "Rows", "load_experiment", "run"]
@@ -179,19 +180,16 @@ def _parsed(line: str) -> Any:
 
 def _write_csv(path: Path, rows: list[Row]) -> None:
     columns = list(dict.fromkeys(key for row in rows for key in row))
-    part = path.with_suffix(".csv.part")
-    with part.open("w", newline="", encoding="utf-8") as file:
+    with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, fieldnames=columns, restval="")
         writer.writeheader()
         writer.writerows(rows)
-    part.replace(path)
 
 
 def write_atomically(path: Path, text: str) -> None:
     """Write a text file so that a reader sees the old one or the new one."""
-    part = path.with_name(path.name + ".part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 def versions() -> dict[str, str]:
