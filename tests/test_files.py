@@ -27,9 +27,14 @@ def test_the_old_file_stays_until_the_new_one_is_whole(tmp_path):
 def test_an_interrupted_write_leaves_nothing_behind(tmp_path, problem):
     target = tmp_path / "table.csv"
     target.write_text("old")
-    with pytest.raises(problem), replacing(target) as temporary:
-        temporary.write_text("ne")
-        raise problem
+
+    def write():
+        with replacing(target) as temporary:
+            temporary.write_text("ne")
+            raise problem
+
+    with pytest.raises(problem):
+        write()
     assert target.read_text() == "old"
     assert os.listdir(tmp_path) == ["table.csv"]
 
