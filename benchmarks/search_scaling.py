@@ -72,11 +72,12 @@ def memory() -> None:
 
 
 INTERRUPTED = """
-import warnings, sys, time, threading
+import signal, warnings, sys, time, threading
 import numpy as np
 from benchmarks.search_counting import noisy_pairs
 from lptml.search import search
 warnings.simplefilter("ignore")
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored by what a shell runs in the background
 F = noisy_pairs({n}, {d}, 0)
 search(F, max_trials=10, random_state=0)
 threading.Timer({after}, lambda: print("now", flush=True)).start()

@@ -126,8 +126,9 @@ class Pace:
             return min(_FIRST_UNIT, left)
         wanted = int(session.unit_seconds * self.trials / max(self.seconds, 1e-9))
         # Towards the end units get smaller, so that no worker is left with a whole one when the others stop;
-        # but not so small that handing them out takes longer than running them.
-        share = max(-(-left // (2 * session.workers)), wanted // 8)
+        # but not so small that handing them out takes as long as running them: an eighth instead of a quarter
+        # took 15% more time on Spark.
+        share = max(-(-left // (2 * session.workers)), wanted // 4)
         return max(1, min(wanted, share, left))
 
 
