@@ -38,22 +38,41 @@ def test_processes_give_the_same_metric_as_threads():
     assert threads.trial == processes.trial
 
 
+def killing(killed, at):
+    """A callback that kills a worker process each time the next of these trials is reached."""
+
+    def callback(progress):
+        workers = list(reusable_executor._executor._processes)  # process numbers
+        if workers and len(killed) < len(at) and progress.n_trials > at[len(killed)]:
+            os.kill(workers[0], signal.SIGKILL)
+            killed.append(workers[0])
+
+    return callback
+
+
 def test_a_killed_worker_process_is_replaced(caplog):
     F = constraints()
     expected = search(F, max_trials=300, random_state=0)
     killed = []
-
-    def kill_one(progress):
-        workers = list(reusable_executor._executor._processes)  # process numbers
-        if workers and len(killed) < 2 and progress.n_trials > 10 * len(killed):
-            os.kill(workers[0], signal.SIGKILL)
-            killed.append(workers[0])
-
     with caplog.at_level(logging.WARNING, logger="lptml.engines.local"):
         engine = LocalEngine(2, backend="processes")
-        result = search(F, max_trials=300, random_state=0, engine=engine, callback=kill_one)
+        result = search(F, max_trials=300, random_state=0, engine=engine, callback=killing(killed, (0, 10)))
     assert len(killed) == 2
     assert "died" in caplog.text
+    np.testing.assert_array_equal(result.A, expected.A)
+    assert result.n_trials == 300
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("run", range(10))
+def test_a_killed_worker_process_costs_nothing(run):
+    F = constraints()
+    expected = search(F, max_trials=300, random_state=run)
+    killed = []
+    engine = LocalEngine(2, backend="processes")
+    callback = killing(killed, (8 * run,))
+    result = search(F, max_trials=300, random_state=run, engine=engine, callback=callback)
+    assert len(killed) == 1
     np.testing.assert_array_equal(result.A, expected.A)
     assert result.n_trials == 300
 
