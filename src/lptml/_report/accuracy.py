@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lptml._report.views import FloatArray
-from lptml._threads import share_out
+from lptml._threads import share_out, single_threaded
 
 Progress = Callable[[int, int], None]
 MOST_ROWS = 4000  # of the accuracy: its standard error is half a percent by then
+_FEW_ROWS = 400  # below this, threads wait for each other inside the interpreter
 T = TypeVar("T")
 KINDS = ("Euclidean", "standardised", "learned metric")
 
@@ -135,7 +136,7 @@ def _at_once(
     halves: list[tuple[NDArray[Any], NDArray[Any]]],
     progress: Progress | None,
 ) -> list[T]:
-    """What ``work`` finds on each split, in their order, several of them at a time."""
+    """What ``work`` finds on each split, in their order; several at a time unless they are small."""
     tell = progress or (lambda done, total: None)
     done, lock = count(1), Lock()
     tell(0, len(halves))
@@ -146,7 +147,12 @@ def _at_once(
             tell(next(done), len(halves))
         return found
 
-    return share_out(counted, halves) if halves else []
+    if not halves:
+        return []
+    if sum(map(len, halves[0])) >= _FEW_ROWS:
+        return share_out(counted, halves)
+    with single_threaded():
+        return [counted(each) for each in halves]
 
 
 def _means(values: dict[str, list[float]]) -> tuple[list[Accuracy], int]:
