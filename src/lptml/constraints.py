@@ -271,14 +271,12 @@ class ConstraintSet:
 
     def take(self, index: NDArray[Any] | slice) -> ConstraintSet:
         """The constraints with these numbers, in this order (a boolean mask or a slice will do)."""
-        V, W = (None if part is None else _rows(part, index) for part in (self.V, self.W))
-        assert V is not None
         return ConstraintSet(
-            V=V,
-            W=W,
-            sign=self.sign[index],
-            bound=self.bound[index],
-            weight=self.weight[index],
+            V=_rows(self.V, index),
+            W=None if self.W is None else _rows(self.W, index),
+            sign=_rows(self.sign, index),
+            bound=_rows(self.bound, index),
+            weight=_rows(self.weight, index),
         )
 
     def scaled(self, scale: Floats) -> ConstraintSet:
@@ -422,7 +420,7 @@ def psd_factor(A: Floats) -> Floats:
     return L
 
 
-def _rows(array: Floats, index: NDArray[Any] | slice) -> Floats:
+def _rows(array: NDArray[Any], index: NDArray[Any] | slice) -> NDArray[Any]:
     if isinstance(index, np.ndarray) and index.dtype.kind in "iu":
         return array.take(index, axis=0)  # twice as fast as indexing
     return array[index]

@@ -121,9 +121,11 @@ class Instance:
     def problem(self, index: Ints) -> Problem:
         """The basis problem of the constraints with these numbers."""
         F = self.constraints
-        W = np.empty((0, F.d)) if F.W is None else F.W[index]
-        sign = F.sign[index].astype(np.float64)
-        return Problem(F.V[index], W, sign, F.bound[index], self.R, self.rho, self.C0, self.c)
+        W = np.empty((0, F.d)) if F.W is None else F.W.take(index, axis=0)
+        sign = F.sign.take(index).astype(np.float64)
+        return Problem(
+            F.V.take(index, axis=0), W, sign, F.bound.take(index), self.R, self.rho, self.C0, self.c
+        )
 
     def solve(self, index: Ints) -> Solution:
         """w of the constraints with these numbers (Basic-LPTML)."""
