@@ -110,8 +110,8 @@ def speedup(names: list[str], trials: int, repeat: int) -> None:
         for workers_at_once in rounds * turns:
             with ExitStack() as stack:
                 engines = {k: stack.enter_context(ENGINES[name](k)) for k in workers_at_once}
-                for engine in engines.values():
-                    search(source, max_trials=400, random_state=1, engine=engine)  # compile, connect, import
+                for engine in engines.values():  # compile, connect, warm up
+                    search(source, max_trials=trials, random_state=1, engine=engine)
                 for _ in range(repeat // rounds):
                     for k, engine in engines.items():
                         time.sleep(REST)
