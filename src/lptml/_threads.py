@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
+from importlib import import_module
 from typing import Any, TypeVar
 
 SMALL = 2000  # points up to which a fit is quicker with one thread
@@ -17,7 +18,7 @@ _R = TypeVar("_R")
 
 @cache
 def _controller() -> Any:
-    import scipy.linalg  # noqa: F401  (SciPy has a BLAS of its own, which must be loaded to be found)
+    import_module("scipy.linalg")  # SciPy has a BLAS of its own, which must be loaded to be found
     from threadpoolctl import ThreadpoolController  # it looks through all loaded libraries, once
 
     return ThreadpoolController()

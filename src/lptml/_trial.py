@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +34,6 @@ _BATCH = (
 )
 _ROWS = 1 << 16  # rows of a block of a pass over a sample
 _ROUNDS = 200  # passes over one sample; each adds constraints that were violated, so few are ever needed
-_PLANNED = 8  # trials whose random numbers are set up together: a third of the time, as caches stay warm
 
 
 class TrialStatus(IntEnum):
@@ -46,15 +44,6 @@ class TrialStatus(IntEnum):
     EMPTY = 2  #: the sample held no constraint
     FAILED = 3  #: no verified solution; there is no candidate
     PENDING = 4  #: its head is feasible, the rest of the sample lies on partitions
-
-
-class Plan(NamedTuple):
-    """What chance decides about a trial."""
-
-    trial: int
-    sample: Sample
-    rho: float | None  # the guess of <R, A>
-    rng: np.random.Generator  # the random numbers that remain
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,14 +78,15 @@ class Problem:
 
     def sample(self, trial: int) -> Sample:
         """The sample of a trial."""
-        return self.plan(trial).sample
+        return self.plan(trial)[0]
 
-    def plan(self, trial: int) -> Plan:
+    def plan(self, trial: int) -> tuple[Sample, float | None, np.random.Generator]:
+        """Sample, guess of <R, A> and remaining random numbers of a trial."""
         rng = trial_rng(self.entropy, trial)
         place = grid_position(trial, self.grid_size)
         p = float(self.levels[place % len(self.levels)])
         rho = None if self.guesses is None else float(self.guesses[place // len(self.levels)])
-        return Plan(trial, draw_sample(self.n, p, rng), rho, rng)
+        return draw_sample(self.n, p, rng), rho, rng
 
     def trial_objective(self, rng: np.random.Generator) -> Objective:
         """What a trial minimises, in original features, so that all rounds of a trial minimise the same."""
@@ -128,16 +118,13 @@ def run_unit(problem: Problem, unit: Unit, stop: threading.Event | None = None) 
     began = time.perf_counter()
     rows: list[tuple[int, Floats, float, float, NDArray[np.uint8], int, int]] = []
     pending = []
-    plans: list[Plan] = []
     for k in range(unit.count):
         if stop is not None and stop.is_set():
             break
-        if k % _PLANNED == 0:
-            plans = [problem.plan(unit.first + i) for i in range(k, min(k + _PLANNED, unit.count))]
-        plan = plans[k % _PLANNED]
-        candidate = run_trial(problem, plan, None if unit.samples is None else unit.samples[k])
+        trial = unit.first + k
+        candidate = run_trial(problem, trial, None if unit.samples is None else unit.samples[k])
         if candidate.status is TrialStatus.PENDING and candidate.active is not None:
-            pending.append(Pending(plan.trial, candidate.A, candidate.active))
+            pending.append(Pending(trial, candidate.A, candidate.active))
         rows.append(score(problem, candidate))
     d, width = problem.d, _mask_bytes(problem)
     return UnitResult(
@@ -154,9 +141,9 @@ def run_unit(problem: Problem, unit: Unit, stop: threading.Event | None = None) 
     )
 
 
-def run_trial(problem: Problem, plan: Plan, head: ConstraintSet | None = None) -> Candidate:
+def run_trial(problem: Problem, trial: int, head: ConstraintSet | None = None) -> Candidate:
     """Sample and solve; with a partitioned source (``head`` given) a trial may be left pending."""
-    trial, sample, rho, rng = plan
+    sample, rho, rng = problem.plan(trial)
     if sample.size == 0:
         return Candidate(TrialStatus.EMPTY, np.zeros((problem.d, problem.d)), 0)
     source = problem.source
@@ -194,10 +181,10 @@ def extend_trial(
     if more.n == 0:
         return Candidate(TrialStatus.FEASIBLE, solved.A, solved.solves), True
     assert solved.active is not None
-    plan = problem.plan(trial)
-    objective = problem.trial_objective(plan.rng)
+    _, rho, rng = problem.plan(trial)
+    objective = problem.trial_objective(rng)
     active = join(solved.active, more)
-    again = _solve(problem, active, objective, plan.rho, trial_rng(problem.entropy, trial, step))
+    again = _solve(problem, active, objective, rho, trial_rng(problem.entropy, trial, step))
     solves = solved.solves + again.solves
     if again.status is not TrialStatus.FEASIBLE:
         return Candidate(again.status, again.A, solves), True

@@ -14,7 +14,6 @@ import queue
 import time
 import uuid
 import weakref
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -141,24 +140,18 @@ class DaskSession:
         """See ``engines.base.Session``."""
         waiting = iter(units)
         flight = _Flight(self._client)
-        sent: Counter[str | None] = Counter()  # units that each worker has
         try:
             while True:
                 while len(flight) < 2 * self.workers:  # one running, one ready
                     unit = next(waiting, None)
                     if unit is None:
                         break
-                    worker = min(self._copies, key=lambda at: sent[at] / self._threads[at])
+                    worker = min(self._copies, key=lambda at: flight.count(at) / self._threads[at])
                     flight.submit(worker, on_one_core, self._copies[worker], unit)
-                    sent[worker] += 1
                 if not len(flight):
                     return
                 landed = flight.land(_HEARTBEAT)
-                if landed is None:
-                    yield None
-                else:
-                    sent[landed[0]] -= 1
-                    yield landed[1]
+                yield None if landed is None else landed[1]
         finally:
             flight.abandon()
 
@@ -260,6 +253,10 @@ class _Flight:
 
     def __len__(self) -> int:
         return len(self._out)
+
+    def count(self, tag: Hashable) -> int:
+        """How many of the tasks that are out have this tag."""
+        return sum(each == tag for each, _, _ in self._out.values())
 
     def submit(self, tag: Hashable, function: Callable[..., Any], *arguments: Any) -> None:
         """Send a task; ``tag`` comes back with its result."""
