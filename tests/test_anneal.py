@@ -1,9 +1,10 @@
 """The smoothed cost: its gradient, its weights, its limits."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from lptml._refine_kernel import smooth_gram, smooth_rows
 from lptml.anneal import Schedule, _batches, anneal, blend, representative, rescaled, truncate
 from lptml.constraints import ConstraintSet
 from lptml.indexed import IndexedPairs
@@ -35,7 +36,7 @@ def test_gradient_is_that_of_the_smoothed_cost(kind):
     weight = rng.uniform(0.5, 2.0, size=40)
     source = triplets() if kind == "triplets" else labelled(point_weight=weight, class_weight="balanced")
     stored = source if kind == "triplets" else source.take(np.arange(source.n))
-    batches = _batches(stored if kind == "rows" else source, stored, rng, 10_000, moderate=True)
+    batches = _batches(stored if kind == "rows" else source, stored, rng, 10_000, np.float64)
     G = rng.normal(size=(2, 3))
     gradient = batches.gradient(G, 0.7)
     step = 1e-6
@@ -46,34 +47,29 @@ def test_gradient_is_that_of_the_smoothed_cost(kind):
         assert gradient[place] == pytest.approx(numeric, rel=1e-5, abs=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["rows", "triplets"])
-def test_minibatches_in_single_precision_follow_the_same_gradient(kind):
-    source = triplets() if kind == "triplets" else labelled().take(np.arange(labelled().n))
+@pytest.mark.parametrize("kind", ["rows", "points", "triplets"])
+@pytest.mark.parametrize("batch", [24, 10_000])
+def test_single_precision_follows_the_same_gradient(kind, batch):
+    source = triplets() if kind == "triplets" else labelled()
+    stored = source if kind == "triplets" else source.take(np.arange(source.n))
+    source = stored if kind == "rows" else source
     G = np.random.default_rng(1).normal(size=(2, 3))
     single, double = (
-        _batches(source, source, np.random.default_rng(0), 64, moderate).gradient(G, 0.7)
-        for moderate in (True, False)
+        _batches(source, stored, np.random.default_rng(0), batch, precision).gradient(G, 0.7)
+        for precision in (np.float32, np.float64)
     )
     assert not np.array_equal(single, double)
     assert np.allclose(single, double, rtol=1e-4, atol=1e-5 * np.abs(double).max())
 
 
-def test_smoothed_cost_tends_to_the_cost():
-    source = labelled()
+def test_points_and_their_pairs_have_the_same_gradient():
+    source = labelled(N=150, point_weight=np.linspace(0.5, 2.0, 150))  # in three strips
     stored = source.take(np.arange(source.n))
-    A = np.diag([1.0, 0.2, 0.1])
-    G = np.sqrt(A)
-    square = np.square(stored.V @ G.T).sum(axis=1)
-    out = np.empty(stored.n)
-    sign, bound, weight = (np.array(x, dtype=float) for x in (stored.sign, stored.bound, stored.weight))
-    cold = smooth_rows(np.empty(0), square, sign, bound, weight, 1e-9, out, np.empty(0))
-    assert cold == pytest.approx(stored.cost(A))
-    Y = source.X @ G.T
-    total = np.empty(len(Y))
-    of_points = smooth_gram(
-        Y @ Y.T, np.array(source.y), np.ones(len(Y)), np.ones(2), np.array(source.bounds), 1e-9, total
+    G = np.random.default_rng(1).normal(size=(2, 3))
+    of_points, of_pairs = (
+        _batches(each, stored, np.random.default_rng(0), 20_000, np.float64) for each in (source, stored)
     )
-    assert of_points == pytest.approx(stored.cost(A))
+    np.testing.assert_allclose(of_points.gradient(G, 0.1), of_pairs.gradient(G, 0.1), rtol=1e-9)
 
 
 @pytest.mark.parametrize("source", [labelled(), triplets()], ids=["pairs", "triplets"])
@@ -83,13 +79,25 @@ def test_annealing_beats_the_identity(source):
     assert np.linalg.eigvalsh(A)[0] >= -1e-12
 
 
+def test_points_far_from_the_origin_keep_their_distances():
+    source = labelled()
+    far = replace(source, X=source.X + 1e4)
+    G = np.random.default_rng(1).normal(size=(2, 3))
+    near, away = (
+        _batches(each, each.take(np.arange(each.n)), np.random.default_rng(0), None, np.float32)
+        for each in (source, far)
+    )
+    near, away = near.gradient(G, 0.7), away.gradient(G, 0.7)
+    np.testing.assert_allclose(away, near, rtol=1e-3, atol=1e-4 * np.abs(near).max())
+
+
 @pytest.mark.parametrize("size", [1e-30, 1e30])
 def test_minibatches_of_numbers_beyond_single_precision(size):
     source = labelled().take(np.arange(labelled().n))
     far = ConstraintSet.from_differences(
         size * source.V, source.sign, bounds=tuple(size * np.sqrt(source.bound[[0, -1]]))
     )
-    A = anneal(far, np.eye(3), batch=256)
+    A = anneal(far, np.eye(3), batch=256, final_temperature=0.1)
     assert far.best_scale(A).cost < 0.6 * far.best_identity().cost
 
 

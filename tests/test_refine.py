@@ -115,10 +115,11 @@ def test_rank_is_limited(rank):
 def test_a_penalty_lowers_what_it_penalises():
     pairs = noisy()
     free = refine(pairs).A
-    P = 0.02 * pairs.n * np.diag([0.0, 1.0, 1.0, 1.0]) / np.trace(free)
-    held = refine(pairs, penalty=P)
+    P = 2.0 * pairs.n * np.diag([0.0, 1.0, 1.0, 1.0]) / np.trace(free)
+    held = refine(pairs, [free], penalty=P)
     assert held.cost == pytest.approx(pairs.cost(held.A) + np.vdot(P, held.A))
     assert held.cost <= pairs.cost(free) + np.vdot(P, free) + 1e-9
+    assert np.vdot(P, held.A) < 0.9 * np.vdot(P, free)
 
 
 def test_same_seed_same_metric():

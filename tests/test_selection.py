@@ -5,7 +5,7 @@ import pytest
 
 from lptml._candidates import PRIORS
 from lptml.datasets import load_iris, load_wine
-from lptml.selection import _deal, _weights, select
+from lptml.selection import FOLDS, VALIDATION_POINTS, _weights, deal, select
 
 
 def test_a_learned_metric_wins_on_wine_and_repeats_bit_for_bit():
@@ -58,7 +58,7 @@ def test_more_features_than_points_leave_the_standardised_metric():
 
 def test_every_class_is_dealt_to_every_fold():
     codes = np.repeat([0, 1, 2], [30, 9, 3])
-    rows, fold = _deal(codes, np.random.default_rng(0))
+    rows, fold = deal(codes, FOLDS, np.random.default_rng(0), VALIDATION_POINTS)
     assert np.array_equal(rows, np.arange(42))
     for c in range(3):
         assert set(fold[codes == c]) == {0, 1, 2}

@@ -152,5 +152,7 @@ def within_class(
 
 def squared_distances(X: Floats, Y: Floats) -> Floats:
     """(len(X), len(Y)) squared Euclidean distances through inner products."""
-    squares = np.einsum("ij,ij->i", X, X)[:, None] - 2.0 * (X @ Y.T) + np.einsum("ij,ij->i", Y, Y)
+    squares: Floats = (-2.0 * X) @ Y.T
+    squares += np.einsum("ij,ij->i", X, X)[:, None]
+    squares += np.einsum("ij,ij->i", Y, Y)
     return np.maximum(squares, 0.0, out=squares)

@@ -33,15 +33,15 @@ from numpy.typing import ArrayLike
 
 from lptml import priors
 from lptml._candidates import LEARNED, PRIORS, Candidate, View, initial
+from lptml._nearest import nearest
 from lptml._threads import SMALL, single_threaded
 from lptml.bounds import bounds_for
 from lptml.constraints import Floats, Ints, psd_factor
 from lptml.labels import LabelledPairs
-from lptml.scatter import squared_distances
 from lptml.trust import Trust, trust_labels
 from lptml.validation import check_points, check_weight
 
-__all__ = ["Selected", "Tried", "select"]
+__all__ = ["Selected", "Tried", "deal", "select"]
 
 FOLDS = 3
 NEIGHBORS = (4, 8)
@@ -239,7 +239,7 @@ def _compare(
     deadline: float | None,
 ) -> tuple[Tried, ...]:
     """Score all candidates on the same points and folds; the reference is the first."""
-    rows, fold = _deal(view.codes, rng)
+    rows, fold = deal(view.codes, FOLDS, rng, VALIDATION_POINTS)
     sample = view.take(rows)
     w = np.ones(len(rows)) if weight is None else weight[rows]
     tried: list[tuple[Floats, float]] = []  # scores of the points, NaN where given up; seconds
@@ -286,13 +286,20 @@ def _difference(scores: Floats, others: Floats, w: Floats) -> tuple[float, float
     return float(w @ better / w.sum()), float(error)
 
 
-def _deal(codes: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
-    """Rows to compare on, and the fold of each; every class is dealt out evenly."""
+def deal(codes: Ints, folds: int, rng: np.random.Generator, most: int | None = None) -> tuple[Ints, Ints]:
+    """Rows (at most ``most`` of them) and the fold of each; every class is dealt out evenly.
+
+    Examples
+    --------
+    >>> rows, fold = deal(np.array([0, 1, 0, 1]), 2, np.random.default_rng(0))
+    >>> [sorted(np.array([0, 1, 0, 1])[fold == f].tolist()) for f in range(2)]
+    [[0, 1], [0, 1]]
+    """
     order = rng.permutation(len(codes))
     order = order[np.argsort(codes[order], kind="stable")]
-    if len(codes) > VALIDATION_POINTS:
-        order = order[np.linspace(0, len(codes) - 1, VALIDATION_POINTS).astype(np.int64)]
-    fold = np.arange(len(order)) % FOLDS
+    if most is not None and len(codes) > most:
+        order = order[np.linspace(0, len(codes) - 1, most).astype(np.int64)]
+    fold = np.arange(len(order)) % folds
     back = np.argsort(order, kind="stable")
     return order[back], fold[back]
 
@@ -323,20 +330,12 @@ def _nearest_score(sample: View, L: Floats, rows: Ints) -> Floats:
     codes, K = sample.codes, sample.n_classes
     Z = (sample.X - sample.X.mean(axis=0)) @ L.T
     most = min(max(NEIGHBORS), len(Z) - 1)
-    nearest = np.empty((len(rows), most), dtype=np.int64)
-    for start in range(0, len(rows), 1024):
-        block = rows[start : start + 1024]
-        squares = squared_distances(Z[block], Z)
-        squares[np.arange(len(block)), block] = np.inf
-        part = np.argpartition(squares, most - 1, axis=1)[:, :most]
-        part.sort(axis=1)
-        order = np.argsort(np.take_along_axis(squares, part, axis=1), axis=1, kind="stable")
-        nearest[start : start + 1024] = np.take_along_axis(part, order, axis=1)
+    near = nearest(Z, Z[rows], most, own=rows)
     own = np.arange(len(rows))
     votes = np.zeros((len(rows), K))
     score = np.zeros(len(rows))
     for k in range(most):
-        votes[own, codes[nearest[:, k]]] += 1.0
+        votes[own, codes[near[:, k]]] += 1.0
         if k + 1 in NEIGHBORS or k + 1 == most < min(NEIGHBORS):
             leading = votes == votes.max(axis=1, keepdims=True)
             score += leading[own, codes[rows]] / leading.sum(axis=1)

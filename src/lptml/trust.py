@@ -68,6 +68,7 @@ FLOOR = 1e-3  # a single testimony never calls a class less likely than this
 _SHARPEST = 10.0  # typical log-odds at most: sharper ones would round to certainty and no longer rank
 _FEWEST = 1e-3  # smallest share of wrong labels considered
 _CALIBRATION_POINTS = 3000
+_CACHED = 50_000  # numbers that are worked on at once
 _STRANGE = 15.0  # squared standard deviations a feature at which a point may be a stranger
 _STRANGERS = 0.25  # the largest share of them
 _CREDIT = 12.0  # how much more an informative witness counts
@@ -302,19 +303,27 @@ def calibrate(evidence: Floats, codes: Ints) -> Calibrated:
     E, y = evidence[some], codes[some]
     own = np.arange(len(E))
     rates = np.r_[_FEWEST, np.linspace(0.01, 0.9 * (K - 1) / K, 24)]  # (25,)
-    best = (-np.inf, 1.0, _FEWEST)
-    for sharpness in np.geomspace(0.05, _SHARPEST, 25) / _typical_margin(E):
-        P = _softmax(sharpness * E)
-        p = P[own, y][:, None]
-        likelihood = np.log(p * (1.0 - rates) + (1.0 - p) * rates / (K - 1) + 1e-300).mean(axis=0)
-        likelihood += _ENTROPY * (P * np.log(P + 1e-300)).sum(axis=1).mean()
-        k = int(likelihood.argmax())
-        if likelihood[k] > best[0]:
-            best = (float(likelihood[k]), float(sharpness), float(rates[k]))
-    highest, sharpness, start = best
+    sharpnesses = np.geomspace(0.05, _SHARPEST, 25) / _typical_margin(E)
+    at_once = max(1, _CACHED // (len(E) * max(K, len(rates))))
+    blocks = [
+        _likelihood(E, y, sharpnesses[first : first + at_once], rates)
+        for first in range(0, len(sharpnesses), at_once)
+    ]
+    likelihood = np.concatenate(blocks)  # (25, 25)
+    best, rate = np.unravel_index(int(likelihood.argmax()), likelihood.shape)
+    highest, sharpness, start = float(likelihood.max()), float(sharpnesses[best]), float(rates[rate])
     probability = _softmax(sharpness * evidence)
     rho = noise_rate_near(probability[some][own, y], K, start)
     return Calibrated(probability, rho, highest)
+
+
+def _likelihood(E: Floats, y: Ints, sharpnesses: Floats, rates: Floats) -> Floats:
+    """(sharpnesses, rates) mean log-likelihood of the labels, less the penalty on the entropy."""
+    P = _softmax(sharpnesses[:, None, None] * E)  # (sharpnesses, n, K)
+    p = P[:, np.arange(len(y)), y][:, :, None]
+    likelihood = np.log(p * (1.0 - rates) + (1.0 - p) * (rates / (E.shape[1] - 1)) + 1e-300).mean(axis=1)
+    entropy = -(P * np.log(P + 1e-300)).sum(axis=2).mean(axis=1)
+    return np.asarray(likelihood - _ENTROPY * entropy[:, None])
 
 
 def together(testimonies: list[Calibrated], credit: float, prior: Floats | None = None) -> Floats:
@@ -347,5 +356,5 @@ def posterior_right(p: Floats, rho: float, K: int) -> Floats:
 
 
 def _softmax(E: Floats) -> Floats:
-    P = np.exp(E - E.max(axis=1, keepdims=True))
-    return P / P.sum(axis=1, keepdims=True)
+    P = np.exp(E - E.max(axis=-1, keepdims=True))
+    return np.asarray(P / P.sum(axis=-1, keepdims=True))

@@ -11,8 +11,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from lptml._nearest import majority, nearest
 from lptml._report.views import FloatArray
 from lptml._threads import share_out, single_threaded
+from lptml.priors import standardised
+from lptml.selection import deal
 
 Progress = Callable[[int, int], None]
 MOST_ROWS = 4000  # of the accuracy: its standard error is half a percent by then
@@ -48,20 +51,20 @@ def neighbour_accuracy(
     where it is tested.  Of many rows ``MOST_ROWS`` are drawn.
     """
     from sklearn.base import clone
-    from sklearn.neighbors import KNeighborsClassifier
-    from sklearn.preprocessing import StandardScaler
 
     rows = some_rows(len(X), MOST_ROWS, random_state)
     X, y = X[rows], y[rows]
+    codes = np.unique(y, return_inverse=True)[1]
 
     def verdicts(train: NDArray[Any], test: NDArray[Any]) -> list[NDArray[np.bool_]]:
         """Whether each kind of distance is right about each row of a test half."""
-        scaler = StandardScaler().fit(X[train])
         learned = clone(estimator).fit(X[train], y[train])
+        centred = X - X[train].mean(axis=0)
         found = []
-        for Z in (X, scaler.transform(X), learned.transform(X)):
-            voters = KNeighborsClassifier(n_neighbors=min(k, len(train))).fit(Z[train], y[train])
-            found.append(voters.predict(Z[test]) == y[test])
+        for L in (np.eye(X.shape[1]), standardised(X[train]), learned.components_):
+            Z = centred @ L.T
+            near = nearest(Z[train], Z[test], min(k, len(train)))
+            found.append(majority(codes[train], near) == codes[test])
         return found
 
     halves = [each for each in _halves(y, repeats, random_state) if len(np.unique(y[each[0]])) > 1]
@@ -118,15 +121,12 @@ def verdict_auc(
 
 
 def _halves(y: NDArray[Any], repeats: int, random_state: int) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-    """Halves of the rows, each once for training and once for testing; stratified where classes allow it."""
-    from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
-
-    if repeats < 1:
-        return
-    counts = np.unique(y, return_counts=True)[1]
-    stratify = counts.min() >= 2 and len(counts) <= len(y) // 2
-    splitter = StratifiedShuffleSplit if stratify else ShuffleSplit
-    for one, other in splitter(n_splits=repeats, test_size=0.5, random_state=random_state).split(y, y):
+    """Halves of the rows and of every class, each once for training and once for testing."""
+    rng = np.random.default_rng(random_state)
+    codes = np.unique(y, return_inverse=True)[1]
+    for _ in range(repeats):
+        half = deal(codes, 2, rng)[1]
+        one, other = np.flatnonzero(half == 0), np.flatnonzero(half == 1)
         yield one, other
         yield other, one
 

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lptml._nearest import majority
+
 FloatArray = NDArray[np.float64]
 SAMPLE = 40_000  # pairs whose distances are drawn: a histogram does not change visibly beyond
 
@@ -141,12 +143,9 @@ def likely_labels(
     """The label that the k nearest neighbours of each point have, each weighted by its own trust, (n,)."""
     from sklearn.neighbors import NearestNeighbors
 
-    k = min(k, len(Z) - 1)
-    near = NearestNeighbors(n_neighbors=k).fit(Z).kneighbors(return_distance=False)  # (n, k), without itself
-    votes = np.zeros((len(Z), int(codes.max()) + 1))  # (n, classes)
-    trust = 1.0 - suspicion + 1e-6
-    np.add.at(votes, (np.repeat(np.arange(len(Z)), k), codes[near].ravel()), trust[near].ravel())
-    return np.asarray(votes.argmax(axis=1), dtype=np.int64)
+    finder = NearestNeighbors(n_neighbors=min(k, len(Z) - 1)).fit(Z)
+    near = finder.kneighbors(return_distance=False)  # (n, k), without itself
+    return majority(codes, near, weight=1.0 - suspicion + 1e-6)
 
 
 def quantised(xy: FloatArray, steps: int = 10_000) -> list[int]:

@@ -7,6 +7,7 @@ from typing import Any
 import click
 import numpy as np
 
+from lptml._nearest import majority
 from lptml.cli.errors import InputError
 from lptml.cli.model import embed, features, load_model, need_one_of
 from lptml.cli.options import DATA, common, label_option, load_table, pairs_option, reading
@@ -193,12 +194,10 @@ def leave_one_out(Z: np.ndarray[Any, Any], y: np.ndarray[Any, Any], k: int) -> f
     """Accuracy of the k-NN rule on the points Z (n, d), each judged by the others."""
     from sklearn.neighbors import NearestNeighbors
 
-    k = min(k, len(Z) - 1)
-    near = NearestNeighbors(n_neighbors=k).fit(Z).kneighbors(return_distance=False)  # (n, k), without itself
+    finder = NearestNeighbors(n_neighbors=min(k, len(Z) - 1)).fit(Z)
+    near = finder.kneighbors(return_distance=False)  # (n, k), without itself
     codes = np.unique(y, return_inverse=True)[1]
-    votes = np.zeros((len(Z), codes.max() + 1))
-    np.add.at(votes, (np.repeat(np.arange(len(Z)), k), codes[near].ravel()), 1.0)
-    return float(np.mean(votes.argmax(axis=1) == codes))
+    return float(np.mean(majority(codes, near) == codes))
 
 
 def _distances(model: Any, X: np.ndarray[Any, Any], pairs: Pairs) -> np.ndarray[Any, Any]:

@@ -13,9 +13,9 @@ from lptml.cli.tables import read_table
 
 def engine_name(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     """The name of an engine or the address of a cluster, or an error that says what would do."""
-    from lptml.engines import kind_of
-
     if value is not None:
+        from lptml.engines import kind_of
+
         try:
             kind_of(value)
         except ValueError as problem:

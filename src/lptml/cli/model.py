@@ -12,6 +12,7 @@ import click
 import numpy as np
 
 from lptml.cli.errors import InputError, OutputError, one_line
+from lptml.cli.imports import import_sklearn
 from lptml.cli.learner import parameters
 from lptml.cli.output import note, progress
 from lptml.cli.pairs import Pairs
@@ -21,6 +22,7 @@ from lptml.cli.tables import Table
 
 def learn(points: Points, pairs: Pairs | None, options: dict[str, Any]) -> Any:
     """Fit the estimator that suits the input; it carries the preparation of its features."""
+    import_sklearn()
     from lptml.estimators import LPTML, LPTML_Supervised
     from lptml.estimators._validation import is_validated
 
@@ -55,6 +57,7 @@ def save_model(model: Any, path: str, *, quiet: bool) -> None:
 
 def load_model(path: str) -> Any:
     """Read a model file, or say in one line what is wrong with it."""
+    import_sklearn()
     from lptml.io import load
 
     try:

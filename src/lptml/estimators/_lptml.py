@@ -216,12 +216,12 @@ def _lower_bound(source: Source, learned: Any) -> float:
 
     A metric that validation chose is none of least cost, so how far it is from that would say nothing.
     """
-    from lptml.lower_bounds import certify
-
     small = source.n * source.d**2 <= BOUNDED_SIZE
     ended = learned.status.name not in ("CHOSEN", "INTERRUPTED", "STOPPED", "TIME_LIMIT")
     if learned.cost == 0 or not small or not ended:
         return 0.0
+    from lptml.lower_bounds import certify
+
     seconds = 0.1 * learned.history[-1][0]
     return min(certify(source, learned.A, time_limit=seconds).lower_bound, learned.cost)
 

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import roc_auc_score
 from sklearn.utils import ClassifierTags
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
@@ -133,6 +132,8 @@ class PairsMixin(_TuplesMixin):
 
     def score(self, pairs: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the area under the ROC curve of calling pairs similar by their distance."""
+        from sklearn.metrics import roc_auc_score  # takes a second to import
+
         scores = self.decision_function(pairs)
         labels = _inputs.check_pair_labels(y, len(scores))
         weight = _inputs.check_weight(sample_weight, len(scores))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lptml._learned import Learned
 from lptml.constraints import ConstraintSet
 from lptml.estimators import _inputs
 from lptml.estimators._inputs import FloatArray
@@ -18,7 +19,6 @@ from lptml.estimators._lptml import in_unit_scale
 from lptml.labels import LabelledPairs
 
 if TYPE_CHECKING:
-    from lptml.learn import Learned
     from lptml.selection import Selected
 
 __all__ = ["SEARCH_OPTIONS", "adopt", "choose", "is_validated", "table"]
@@ -95,8 +95,6 @@ def adopt(
     estimator: Any, selected: Selected, source: ConstraintSet | LabelledPairs, data: dict[str, Any]
 ) -> Learned:
     """Set the fitted attributes for a metric, at the multiple that violates least of its constraints."""
-    from lptml.learn import Learned
-
     began = time.monotonic()
     status: Any = Status.CHOSEN
     A = selected.A * (source.best_scale(selected.A).scale or _small(selected.A, source))

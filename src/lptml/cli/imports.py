@@ -1,0 +1,60 @@
+"""Import scikit-learn without what it loads and the commands do not use: half of their start.
+
+``sklearn.utils.fixes`` imports scipy.stats, and pandas where that is installed, for functions that few ever
+call. Together they take longer than the rest of scikit-learn.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+
+def import_sklearn() -> None:
+    """Import ``sklearn.base``; scipy.stats and pandas are loaded when something asks for them."""
+    if "sklearn" not in sys.modules:
+        with deferred("scipy.stats", "pandas"):
+            import_module("sklearn.base")
+
+
+@contextlib.contextmanager
+def deferred(*names: str) -> Iterator[None]:
+    """Let imports of these modules find a stand-in, which loads the module when an attribute is asked for.
+
+    Afterwards they are imported as usual; whoever got a stand-in may keep it.
+
+    Examples
+    --------
+    >>> import sys
+    >>> from lptml.cli.imports import deferred
+    >>> with deferred("this"):
+    ...     import this
+    >>> "this" in sys.modules
+    False
+    """
+    stand_ins = {name: _stand_in(name) for name in names if name not in sys.modules}
+    sys.modules.update(stand_ins)
+    try:
+        yield
+    finally:
+        for name, module in stand_ins.items():
+            if sys.modules.get(name) is module:
+                del sys.modules[name]
+
+
+def _stand_in(name: str) -> ModuleType:
+    module = ModuleType(name)
+    module.__spec__ = ModuleSpec(name, None)
+
+    def load(attribute: str) -> Any:
+        if sys.modules.get(name) is module:
+            del sys.modules[name]
+        return getattr(import_module(name), attribute)
+
+    vars(module)["__getattr__"] = load
+    return module

@@ -1,0 +1,68 @@
+"""The commands start without what they do not use."""
+
+import subprocess
+import sys
+
+import pytest
+
+from lptml.cli.imports import deferred
+
+LOADED = """
+import sys
+sys.argv = ["lptml", *{arguments!r}]
+from lptml.cli import main
+try:
+    main()
+finally:
+    print(*(name for name in {names!r} if name in sys.modules))
+"""
+
+
+def loaded(arguments, names, folder):
+    code = LOADED.format(arguments=arguments, names=names)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True
+    )
+    return done.stdout.splitlines()[-1].split()
+
+
+@pytest.fixture
+def table(tmp_path):
+    rows = "".join(f"{i % 7},{i // 7},{'ab'[i % 2]}\n" for i in range(42))
+    (tmp_path / "t.csv").write_text("x,y,class\n" + rows)
+    return tmp_path
+
+
+def test_fit_loads_no_compiler_and_no_statistics(table):
+    names = ["sklearn", "scipy.stats", "pandas", "numba"]
+    assert loaded(["fit", "t.csv", "--label", "class"], names, table) == ["sklearn"]
+
+
+def test_report_needs_no_statistics(table):
+    names = ["numba", "scipy.stats", "sklearn.neighbors"]
+    assert loaded(["report", "t.csv", "--label", "class"], names, table) == ["numba"]
+
+
+def test_help_needs_neither(table):
+    assert loaded(["fit", "--help"], ["sklearn", "numba", "scipy"], table) == []
+
+
+def test_stand_in_loads_the_module_when_asked_and_only_then():
+    sys.modules.pop("colorsys", None)
+    with deferred("colorsys"):
+        import colorsys
+
+        assert "ONE_THIRD" not in vars(colorsys)
+        assert colorsys.rgb_to_hsv(0.0, 0.0, 1.0)[2] == 1.0  # in the block
+        assert "ONE_THIRD" in vars(sys.modules["colorsys"])
+    sys.modules.pop("colorsys")
+    with deferred("colorsys"):
+        import colorsys as kept
+    assert "colorsys" not in sys.modules
+    assert pytest.approx(1 / 3) == kept.ONE_THIRD  # after it
+
+
+def test_modules_that_are_loaded_stay():
+    with deferred("json"):
+        import json
+    assert json is sys.modules["json"]
