@@ -13,7 +13,7 @@ that shrink it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -24,7 +24,7 @@ from lptml._from_labels import constraints_from_labels
 from lptml.anneal import anneal
 from lptml.constraints import Floats, Ints, factor
 from lptml.labels import LabelledPairs
-from lptml.scatter import robust_scale
+from lptml.scatter import WithinClass, clipped, robust_scale, within_class
 
 __all__ = ["LEARNED", "LOCAL_POINTS", "PRIORS", "Candidate", "View", "initial"]
 
@@ -50,6 +50,7 @@ class View:
     n_constraints: int | None
     rank: int | None  # of the metric, at most
     seed: int
+    _fits: dict[float, WithinClass] = field(default_factory=dict, repr=False)
 
     @cached_property
     def scale(self) -> Floats:
@@ -71,8 +72,17 @@ class View:
         )
 
     @cached_property
-    def within(self) -> Floats:
-        return priors.within(self.X, self.codes, self.n_classes, self.trust, shrinkage=0.1)
+    def share(self) -> Floats:
+        """(K,) how much of the trust each class has."""
+        return np.bincount(self.codes, weights=self.trust) / self.trust.sum()
+
+    def classes(self, shrinkage: float) -> WithinClass:
+        """Centres and scatter of the classes in robustly scaled features."""
+        if shrinkage not in self._fits:
+            self._fits[shrinkage] = within_class(
+                clipped(self.X), self.codes, self.n_classes, self.trust, shrinkage=shrinkage
+            )
+        return self._fits[shrinkage]
 
     def take(self, rows: Ints) -> View:
         codes = np.unique(self.codes[rows], return_inverse=True)[1].astype(np.int64)
@@ -153,11 +163,11 @@ def initial(A: Floats, d: int) -> Candidate:
 
 
 def _within(shrinkage: float) -> Make:
-    return lambda v: priors.within(v.X, v.codes, v.n_classes, v.trust, shrinkage=shrinkage)
+    return lambda view: priors.within(view.classes(shrinkage), view.scale)
 
 
 def _discriminant(shrinkage: float, rest: float) -> Make:
-    return lambda v: priors.discriminant(v.X, v.codes, v.n_classes, v.trust, shrinkage=shrinkage, rest=rest)
+    return lambda view: priors.discriminant(view.classes(shrinkage), view.scale, view.share, rest)
 
 
 def _identity(view: View) -> Floats:
@@ -168,9 +178,7 @@ def _robust(view: View) -> Floats:
     return priors.robust(view.X)
 
 
-def _round(view: View) -> Floats:
-    return view.within
-
+_round = _within(0.1)
 
 #: The first is the reference: what one would use without learning.
 PRIORS = (

@@ -39,6 +39,7 @@ from lptml.scaling import feature_scale, scale_metric, unscale_metric
 SAMPLE = 20_000
 _ROWS = 16_384  # explicit constraints a minibatch
 _RUN = 8  # consecutive constraints drawn together
+_STORED = 2_000_000  # numbers of explicit constraints that are held in the precision of the descent
 _CACHED = 2048  # rows whose images are made at once
 _STRIP = 64  # of them whose distances are made at once
 _POINTS = 512  # labelled points a minibatch: 130,816 pairs
@@ -241,46 +242,65 @@ class _RowBatches:
         rows = min(batch, source.n)
         self.work = 2.0 * rows * source.d
         self.share = rows / source.n
-        self._whole: list[_Rows] = []
-        if source.n <= batch:
-            starts = range(0, source.n, _CACHED)
-            self._whole = [_Rows(source.take(slice(start, start + _CACHED)), precision) for start in starts]
+        self._stored: _Rows | None = None
+        if source.n <= batch or source.n * source.d <= _STORED:
+            self._stored = _Rows.of(source.take(slice(None)), precision)
 
     def gradient(self, G: Floats, temperature: float) -> Floats:
+        factor = G.T.astype(self._precision)
         gradient = np.zeros_like(G)
-        for rows in self._whole or self._drawn():
-            rows.add(gradient, G, temperature)
+        for index in self._blocks():
+            rows = (
+                _Rows.of(self._source.take(index), self._precision)
+                if self._stored is None
+                else self._stored.take(index)
+            )
+            rows.add(gradient, factor, temperature)
         gradient /= temperature
         return gradient
 
-    def _drawn(self) -> Iterator[_Rows]:
-        """Blocks of random rows: runs of neighbours, because memory brings them several at a time."""
+    def _blocks(self) -> Iterator[Ints | slice]:
+        """Blocks of all rows or of random ones: runs of neighbours, as memory brings several at a time."""
+        if self._source.n <= self._batch:
+            for start in range(0, self._source.n, _CACHED):
+                yield slice(start, start + _CACHED)
+            return
         run = min(_RUN, self._batch)
         first = self._rng.integers(self._source.n - run + 1, size=self._batch // run)
         first.sort()
         index = (first[:, None] + np.arange(run)).ravel()
         for start in range(0, len(index), _CACHED):
-            yield _Rows(self._source.take(index[start : start + _CACHED]), self._precision)
+            yield index[start : start + _CACHED]
 
 
+@dataclass(frozen=True, eq=False)
 class _Rows:
     """A block of explicit constraints whose images stay in the cache."""
 
-    def __init__(self, rows: ConstraintSet, precision: Precision) -> None:
-        self._parts = [part.astype(precision, copy=False) for part in (rows.V, rows.W) if part is not None]
-        self._bound = rows.bound.astype(precision, copy=False)
-        self._weight = (rows.sign * rows.weight).astype(precision, copy=False)
+    parts: tuple[Reals, ...]  # V, and W of comparisons
+    bound: Reals
+    weight: Reals  # with the sign of the constraint
 
-    def add(self, gradient: Floats, G: Floats, temperature: float) -> None:
-        """Add the derivative of the smoothed cost by G, times the temperature, to ``gradient``."""
-        factor = G.T.astype(self._bound.dtype)
-        images = [part @ factor for part in self._parts]  # (rows, k) each
+    @classmethod
+    def of(cls, rows: ConstraintSet, precision: Precision) -> _Rows:
+        parts = tuple(part.astype(precision, copy=False) for part in (rows.V, rows.W) if part is not None)
+        return cls(parts, rows.bound.astype(precision), (rows.sign * rows.weight).astype(precision))
+
+    def take(self, index: Ints | slice) -> _Rows:
+        def some(values: Reals) -> Reals:  # ``take`` is twice as fast as an index array
+            return values[index] if isinstance(index, slice) else values.take(index, axis=0)
+
+        return _Rows(tuple(map(some, self.parts)), some(self.bound), some(self.weight))
+
+    def add(self, gradient: Floats, factor: Reals, temperature: float) -> None:
+        """Add the derivative of the smoothed cost by G, times the temperature; ``factor`` is G'."""
+        images = [part @ factor for part in self.parts]  # (rows, k) each
         squares = [np.einsum("ij,ij->i", image, image) for image in images]
-        edge = np.sqrt(self._bound + squares[1] if len(squares) > 1 else self._bound)
+        edge = np.sqrt(self.bound + squares[1] if len(squares) > 1 else self.bound)
         length = np.sqrt(squares[0])
-        slope = _slopes(length, edge, self._weight, temperature)
+        slope = _slopes(length, edge, self.weight, temperature)
         lengths = (np.maximum(length, _SHORT * edge), -edge)
-        for part, image, along in zip(self._parts, images, lengths):
+        for part, image, along in zip(self.parts, images, lengths):
             image *= (slope / along)[:, None]
             gradient += image.T @ part
 

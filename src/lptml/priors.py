@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lptml.constraints import Floats, Ints
-from lptml.scatter import clipped, robust_scale, within_class
+from lptml.constraints import Floats
+from lptml.scatter import WithinClass, robust_scale, whitening
 
 __all__ = ["discriminant", "identity", "project", "robust", "standardised", "whitened", "within"]
 
@@ -52,29 +52,27 @@ def whitened(X: Floats) -> Floats:
     return np.asarray(rows[kept] / spread[kept, None] / scale)
 
 
-def within(X: Floats, codes: Ints, n_classes: int, trust: Floats, *, shrinkage: float) -> Floats:
-    """The metric under which the classes are round: the inverse of the scatter within them."""
-    fit = within_class(clipped(X), codes, n_classes, trust, shrinkage=shrinkage)
-    return np.linalg.inv(np.linalg.cholesky(fit.scatter)) / robust_scale(X)
+def within(fit: WithinClass, scale: Floats) -> Floats:
+    """The metric under which the classes are round: the inverse of the scatter within them.
+
+    ``fit`` describes the classes in features divided by ``scale``.
+    """
+    return whitening(fit.scatter) / scale
 
 
-def discriminant(
-    X: Floats, codes: Ints, n_classes: int, trust: Floats, *, shrinkage: float, rest: float = 0.3
-) -> Floats:
+def discriminant(fit: WithinClass, scale: Floats, share: Floats, rest: float) -> Floats:
     """``within``, with the directions that separate the centres of the classes stretched.
 
     After whitening, the squared length of a direction is its share of the variance of the centres plus
-    ``rest`` / d.
+    ``rest`` / d; ``share`` (K,) is how much of the points each class has.
     """
-    fit = within_class(clipped(X), codes, n_classes, trust, shrinkage=shrinkage)
-    L = np.linalg.inv(np.linalg.cholesky(fit.scatter))
-    share = np.bincount(codes, weights=trust, minlength=n_classes) / trust.sum()
+    L = whitening(fit.scatter)
     centres = (fit.centres - share @ fit.centres) @ L.T  # (K, d)
     between = (centres * share[:, None]).T @ centres
     total = max(float(np.trace(between)), 1e-300)
-    d = X.shape[1]
+    d = len(L)
     values, Q = np.linalg.eigh(between / total + rest / d * np.eye(d))
-    return np.asarray((np.sqrt(np.maximum(values, 0.0))[:, None] * Q.T) @ L / robust_scale(X))
+    return np.asarray((np.sqrt(np.maximum(values, 0.0))[:, None] * Q.T) @ L / scale)
 
 
 def project(L: Floats, X: Floats, rank: int) -> Floats:

@@ -241,6 +241,7 @@ def _compare(
     """Score all candidates on the same points and folds; the reference is the first."""
     rows, fold = deal(view.codes, FOLDS, rng, VALIDATION_POINTS)
     sample = view.take(rows)
+    without = [sample.take(np.flatnonzero(fold != f)) for f in range(FOLDS)]
     w = np.ones(len(rows)) if weight is None else weight[rows]
     tried: list[tuple[Floats, float]] = []  # scores of the points, NaN where given up; seconds
     best: Floats | None = None
@@ -248,7 +249,7 @@ def _compare(
         if tried and deadline is not None and time.monotonic() > deadline:
             break
         start = time.perf_counter()
-        scores = _scores(candidate, sample, fold, w, best)
+        scores = _scores(candidate, sample, without, fold, w, best)
         if best is None or (np.isfinite(scores).all() and w @ scores > w @ best):
             best = scores
         tried.append((scores, time.perf_counter() - start))
@@ -304,16 +305,17 @@ def deal(codes: Ints, folds: int, rng: np.random.Generator, most: int | None = N
     return order[back], fold[back]
 
 
-def _scores(candidate: Candidate, sample: View, fold: Ints, w: Floats, best: Floats | None) -> Floats:
-    """(n,) score of every point, by neighbours under a metric fitted without it; NaN where given up."""
+def _scores(
+    candidate: Candidate, sample: View, without: list[View], fold: Ints, w: Floats, best: Floats | None
+) -> Floats:
+    """(n,) score of every point, by neighbours under a metric fitted without its fold; NaN: given up."""
     if not candidate.uses_labels:
         return _nearest_score(sample, candidate.build(sample), np.arange(len(fold)))
     scores = np.full(len(fold), np.nan)
-    for f in range(FOLDS):
-        inside, outside = np.flatnonzero(fold == f), np.flatnonzero(fold != f)
+    for f, fitted in enumerate(without):
+        inside = np.flatnonzero(fold == f)
         if not len(inside):
             continue
-        fitted = sample.take(outside)
         # A metric cannot be learned from one class; then the candidate stands as the default would.
         L = priors.standardised(sample.X) if fitted.n_classes < 2 else candidate.build(fitted)
         scores[inside] = _nearest_score(sample, L, inside)

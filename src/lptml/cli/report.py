@@ -56,7 +56,7 @@ _SEARCH_ROWS = 1000  # half a million pairs: a search for the page, not for a mo
 @click.option(
     "--search-seconds",
     type=click.FloatRange(min=0),
-    default=0.5,
+    default=0.3,
     show_default=True,
     help="Time for the search that the page shows where validation chose the metric without one.",
 )
@@ -121,7 +121,7 @@ def write_page(
     title: str | None = None,
     repeats: int = 1,
     neighbors: int = 4,
-    search_seconds: float = 0.5,
+    search_seconds: float = 0.3,
 ) -> dict[str, Any]:
     """Judge, measure and write the page about a model; what there is to say about it."""
     from lptml.report import labels_report, pairs_report
