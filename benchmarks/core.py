@@ -118,10 +118,10 @@ def compiled_seconds(p: Problem) -> float:
     """Scaling, interior-point method and independent check: the one compiled call."""
     (m, d), first = p.V.shape, ATTEMPTS[0]
     A, X = np.empty((d, d)), np.empty((d, d))
-    dual, y, z = np.empty(m), np.empty(m), np.empty(m)
+    dual, y, z, support = np.empty(m), np.empty(m), np.empty(m), np.empty(m, dtype=np.int64)
     problem = (p.V, p.W, p.sign, p.bound, p.R, p.rho, p.C0, p.c)
     settings = (first.lower, first.cost, first.elastic, TOLERANCE, TOLERANCE, 80, ACCEPT)
-    return seconds(lambda: attempt(*problem, *settings, A, X, dual, y, z))
+    return seconds(lambda: attempt(*problem, *settings, A, X, dual, y, z, support))
 
 
 def speed() -> None:

@@ -12,7 +12,7 @@ from lptml._compile import helper
 from lptml._sdp_dense import cholesky, product, sandwich, transpose, triangular_inverse
 from lptml._sdp_scaling import scale_problem
 from lptml.certify import RADIUS, check_certificate_arrays, check_optimum_arrays
-from lptml.constraints import Floats
+from lptml.constraints import Floats, Ints
 
 UNSETTLED = 0  # neither of the others could be verified
 OPTIMAL = 1
@@ -41,12 +41,15 @@ def attempt(
     dual: Floats,
     y: Floats,
     z: Floats,
-) -> tuple[int, int, float, float, float, float, float]:
-    """Solve an instance; returns the verdict, iterations, the elastic variable, and four numbers.
+    support: Ints,
+) -> tuple[int, int, int, float, float, float, float, float, float]:
+    """Solve an instance; returns verdict, iterations, size of the support, elastic variable, <C0, A>, and
+    four numbers.
 
     These are the residuals of (A, dual) of an optimum, or gap and radius of the certificate ``dual``.
     ``lower``, ``cost`` and ``elastic`` are those of ``sdp.Attempt``; A and multipliers go to A and ``dual``,
-    the solution in the kernel's coordinates to X, y and z.
+    the solution in the kernel's coordinates to X, y and z, the tight constraints to the first places of
+    ``support``.
 
     Of a multiplier and its slack one is of the order of the tolerance (strict complementarity): such
     multipliers are set to zero, unless an optimum then fails its check.
@@ -63,13 +66,22 @@ def attempt(
     _, iterations, t = kernel.solve(
         U, m, sign, h, Rs, Cs, c / size, elastic, tol, loose, max_iter, T, A, X, y, z
     )
+    tight = 0
+    for i in range(m):
+        if y[i] > z[i]:
+            support[tight] = i
+            tight += 1
+    linear = 0.0
+    for p in range(d):
+        for q in range(d):
+            linear += C0[p, q] * A[p, q]
     if t < accept:
         for everything in range(2):
             for i in range(n):
                 dual[i] = y[i] / units[i] if y[i] > z[i] or everything == 1 else 0.0
             primal, psd, slack, gap = check_optimum_arrays(V, W, sign, bound, R, rho, C0, c, A, dual)
             if max(primal, psd, slack, gap) <= accept and primal <= accept / 3:
-                return OPTIMAL, iterations, t, primal, psd, slack, gap
+                return OPTIMAL, iterations, tight, t, linear, primal, psd, slack, gap
     elif n == U.shape[0]:
         for i in range(n):
             dual[i] = y[i] if y[i] > z[i] else 0.0
@@ -82,10 +94,10 @@ def attempt(
                 dual[i] /= total
             gap, radius = check_certificate_arrays(V, W, sign, bound, R, rho, dual)
             if gap > 0 and radius >= RADIUS:
-                return INFEASIBLE, iterations, t, gap, radius, 0.0, 0.0
+                return INFEASIBLE, iterations, tight, t, linear, gap, radius, 0.0, 0.0
     for i in range(n):
         dual[i] = y[i] / units[i]
-    return UNSETTLED, iterations, t, np.inf, np.inf, np.inf, np.inf
+    return UNSETTLED, iterations, tight, t, linear, np.inf, np.inf, np.inf, np.inf
 
 
 @helper

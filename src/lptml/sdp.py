@@ -275,9 +275,8 @@ def solve_problem(
     Of a clearly infeasible one the metric is only found to a tolerance of ``loose`` (by default ``tol``); the
     certificate is verified all the same.
     """
-    m, n, sign = problem.m, problem.m + len(problem.R), problem.sign
-    if n == 0 or (problem.c == 0 and problem.rho >= 0 and (m == 0 or sign[sign.argmin()] > 0)):
-        return _closed_form(problem, n)
+    if _asks_for_nothing(problem):
+        return _closed_form(problem)
     failed = []
     if solver == "numba":
         _announce()
@@ -299,6 +298,14 @@ def solve_problem(
     if _feasible(best.residuals) and best.residuals.largest <= ACCEPT_DEGENERATE:
         return best._replace(status=Status.OPTIMAL)
     return best
+
+
+def _asks_for_nothing(problem: Problem) -> bool:
+    """Whether nothing demands distance."""
+    if len(problem.V) == 0:
+        return len(problem.R) == 0 or (problem.c == 0 and problem.rho >= 0)
+    sign = problem.sign
+    return bool(problem.c == 0 and problem.rho >= 0 and sign[0] > 0 and sign[sign.argmin()] > 0)
 
 
 @functools.cache
@@ -323,28 +330,34 @@ def _feasible(residuals: Residuals) -> bool:
 
 def _solve_kernel(problem: Problem, settings: Attempt, tol: float, loose: float) -> Solution:
     """One run of the kernel and the check of what it says."""
-    p = problem
-    n = p.m + len(p.R)
-    A, X = np.empty(p.C0.shape), np.empty(p.C0.shape)
-    dual, y, z = np.empty(n), np.empty(n), np.empty(n)  # half the time of two arrays taken apart
-    verdict, iterations, t, *numbers = attempt(
-        *(p.V, p.W, p.sign, p.bound, p.R, p.rho, p.C0, p.c),
-        *(settings.lower, settings.cost, settings.elastic, tol, loose, _MAX_ITERATIONS, ACCEPT),
-        *(A, X, dual, y, z),
-    )
-    if verdict == INFEASIBLE:
-        return infeasible(p, A, Certificate(dual, 0.0, *numbers[:2]), iterations, "numba", t)
-    tight = y > z
+    p, shape, s = problem, problem.C0.shape, settings
+    m, n = len(p.V), len(p.V) + len(p.R)
+    # By name and by position, arrays one by one: for the smallest instances half of this function is Python.
+    A, X = np.empty(shape), np.empty(shape)
+    dual, y, z, support = np.empty(n), np.empty(n), np.empty(n), np.empty(m, np.int64)
+    verdict, iterations, tight, t, linear, first, second, third, fourth = attempt(
+        p.V, p.W, p.sign, p.bound, p.R, p.rho, p.C0, p.c, s.lower, s.cost, s.elastic,
+        tol, loose, _MAX_ITERATIONS, ACCEPT, A, X, dual, y, z, support,
+    )  # fmt: skip
     if verdict == OPTIMAL:
-        return conclude(p, A, dual, Residuals(*numbers), tight, iterations, "numba", t)
+        objective = linear if p.c == 0.0 else p.value(A)
+        of_R = 0.0
+        if n > m:
+            dual, of_R = dual[:m], float(dual[m])
+        residuals = Residuals(first, second, third, fourth)
+        return Solution(
+            Status.OPTIMAL, A, dual, of_R, objective, residuals, support[:tight], t, None, iterations, "numba"
+        )
+    if verdict == INFEASIBLE:
+        return infeasible(p, A, Certificate(dual, 0.0, first, second), iterations, "numba", t)
     if t > 0.01 * ACCEPT:
         U, R, units, size = _scaled(p, settings)
-        for weights in (y * tight, y):
+        for weights in (y * (y > z), y):
             for multipliers in repairs(U, p.sign, R, weights, X):
                 found = certificate(p, multipliers / (units * size))
                 if found is not None:
                     return infeasible(p, A, found, iterations, "numba", t)
-    return conclude(p, A, dual, check_optimum(p, A, dual), tight, iterations, "numba", t)
+    return conclude(p, A, dual, check_optimum(p, A, dual), y > z, iterations, "numba", t)
 
 
 def _scaled(p: Problem, settings: Attempt) -> tuple[Floats, Floats, Floats, float]:
@@ -375,7 +388,6 @@ def conclude(
     if len(problem.R):
         dual, last, tight = dual[:-1], float(dual[-1]), tight[:-1]
     support = tight.nonzero()[0]
-    # By position: this is the innermost loop's Python.
     return Solution(status, A, dual, last, objective, residuals, support, elastic, None, iterations, solver)
 
 
@@ -413,9 +425,9 @@ def certificate(problem: Problem, y: Floats) -> Certificate | None:
     return Certificate(y[:m] / total, extra, check.gap, check.radius)
 
 
-def _closed_form(problem: Problem, n: int) -> Solution:
+def _closed_form(problem: Problem) -> Solution:
     """Nothing asks for distance: A = 0, or the prior itself."""
-    d = len(problem.C0)
+    d, n = len(problem.C0), problem.m + len(problem.R)
     A = np.zeros((d, d)) if problem.c == 0 else problem.c * np.linalg.inv(problem.C0)
     nothing = np.zeros(n)
     A = (A + A.T) / 2
