@@ -117,11 +117,10 @@ def kernel_seconds(p: Problem) -> float:
 def compiled_seconds(p: Problem) -> float:
     """Scaling, interior-point method and independent check: the one compiled call."""
     (m, d), first = p.V.shape, ATTEMPTS[0]
-    A, X = np.empty((d, d)), np.empty((d, d))
-    dual, y, z, support = np.empty(m), np.empty(m), np.empty(m), np.empty(m, dtype=np.int64)
+    results = np.empty((2, d, d)), np.empty((3, m)), np.empty(m, dtype=np.int64)
     problem = (p.V, p.W, p.sign, p.bound, p.R, p.rho, p.C0, p.c)
     settings = (first.lower, first.cost, first.elastic, TOLERANCE, TOLERANCE, 80, ACCEPT)
-    return seconds(lambda: attempt(*problem, *settings, A, X, dual, y, z, support))
+    return seconds(lambda: attempt(*problem, *settings, *results))
 
 
 def speed() -> None:

@@ -17,6 +17,7 @@ from lptml.constraints import Floats, Ints
 UNSETTLED = 0  # neither of the others could be verified
 OPTIMAL = 1
 INFEASIBLE = 2
+NOTHING_ASKED = 3  # no lower bound, no log det: A = 0, which is left to the caller
 
 
 @njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
@@ -36,26 +37,31 @@ def attempt(
     loose: float,
     max_iter: int,
     accept: float,
-    A: Floats,
-    X: Floats,
-    dual: Floats,
-    y: Floats,
-    z: Floats,
+    metrics: Floats,
+    multipliers: Floats,
     support: Ints,
 ) -> tuple[int, int, int, float, float, float, float, float, float]:
     """Solve an instance; returns verdict, iterations, size of the support, elastic variable, <C0, A>, and
     four numbers.
 
     These are the residuals of (A, dual) of an optimum, or gap and radius of the certificate ``dual``.
-    ``lower``, ``cost`` and ``elastic`` are those of ``sdp.Attempt``; A and multipliers go to A and ``dual``,
-    the solution in the kernel's coordinates to X, y and z, the tight constraints to the first places of
-    ``support``.
+    ``lower``, ``cost`` and ``elastic`` are those of ``sdp.Attempt``. A and the solution X in the kernel's
+    coordinates go to ``metrics`` (2, d, d); ``dual`` and the kernel's y and z to ``multipliers`` (3, n); the
+    tight constraints to the first places of ``support``.
 
     Of a multiplier and its slack one is of the order of the tolerance (strict complementarity): such
     multipliers are set to zero, unless an optimum then fails its check.
     """
     m, d = V.shape
     n = m + R.shape[0]
+    lowers = 0
+    for i in range(m):
+        if sign[i] < 0.0:
+            lowers += 1
+    if lowers == 0 and c == 0.0 and rho >= 0.0:
+        return NOTHING_ASKED, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    A, X = metrics[0], metrics[1]
+    dual, y, z = multipliers[0], multipliers[1], multipliers[2]
     U = np.empty((m + W.shape[0], d))
     h = np.empty(n)
     units = np.empty(n)
