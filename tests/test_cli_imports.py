@@ -1,5 +1,6 @@
 """The commands start without what they do not use."""
 
+import importlib
 import subprocess
 import sys
 
@@ -66,3 +67,8 @@ def test_modules_that_are_loaded_stay():
     with deferred("json"):
         import json
     assert json is sys.modules["json"]
+
+
+def test_what_is_not_installed_stays_missing():
+    with deferred("lptml_has_no_such_module"), pytest.raises(ModuleNotFoundError):
+        importlib.import_module("lptml_has_no_such_module")

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -37,7 +38,8 @@ def import_sklearn() -> None:
 def deferred(*names: str) -> Iterator[None]:
     """Let imports of these modules find a stand-in, which loads the module when an attribute is asked for.
 
-    Afterwards they are imported as usual; whoever got a stand-in may keep it.
+    Afterwards they are imported as usual; whoever got a stand-in may keep it. What is not installed is not
+    stood in for.
 
     Examples
     --------
@@ -48,7 +50,8 @@ def deferred(*names: str) -> Iterator[None]:
     >>> "this" in sys.modules
     False
     """
-    stand_ins = {name: _stand_in(name) for name in names if name not in sys.modules}
+    there = [name for name in names if name not in sys.modules and find_spec(name) is not None]
+    stand_ins = {name: _stand_in(name) for name in there}
     sys.modules.update(stand_ins)
     try:
         yield
