@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lptml.anneal import Schedule, _batches, anneal, blend, representative, rescaled, truncate
+from lptml._minibatches import batches_of
+from lptml.anneal import Schedule, anneal, blend, representative, rescaled, truncate
 from lptml.constraints import ConstraintSet
 from lptml.indexed import IndexedPairs
 
@@ -36,7 +37,7 @@ def test_gradient_is_that_of_the_smoothed_cost(kind):
     weight = rng.uniform(0.5, 2.0, size=40)
     source = triplets() if kind == "triplets" else labelled(point_weight=weight, class_weight="balanced")
     stored = source if kind == "triplets" else source.take(np.arange(source.n))
-    batches = _batches(stored if kind == "rows" else source, stored, rng, 10_000, np.float64)
+    batches = batches_of(stored if kind == "rows" else source, stored, rng, 10_000, True, False)
     G = rng.normal(size=(2, 3))
     gradient = batches.gradient(G, 0.7)
     step = 1e-6
@@ -55,8 +56,8 @@ def test_single_precision_follows_the_same_gradient(kind, batch):
     source = stored if kind == "rows" else source
     G = np.random.default_rng(1).normal(size=(2, 3))
     single, double = (
-        _batches(source, stored, np.random.default_rng(0), batch, precision).gradient(G, 0.7)
-        for precision in (np.float32, np.float64)
+        batches_of(source, stored, np.random.default_rng(0), batch, moderate, True).gradient(G, 0.7)
+        for moderate in (True, False)
     )
     assert not np.array_equal(single, double)
     assert np.allclose(single, double, rtol=1e-4, atol=1e-5 * np.abs(double).max())
@@ -67,7 +68,7 @@ def test_points_and_their_pairs_have_the_same_gradient():
     stored = source.take(np.arange(source.n))
     G = np.random.default_rng(1).normal(size=(2, 3))
     of_points, of_pairs = (
-        _batches(each, stored, np.random.default_rng(0), 20_000, np.float64) for each in (source, stored)
+        batches_of(each, stored, np.random.default_rng(0), 20_000, True, False) for each in (source, stored)
     )
     np.testing.assert_allclose(of_points.gradient(G, 0.1), of_pairs.gradient(G, 0.1), rtol=1e-9)
 
@@ -84,7 +85,7 @@ def test_points_far_from_the_origin_keep_their_distances():
     far = replace(source, X=source.X + 1e4)
     G = np.random.default_rng(1).normal(size=(2, 3))
     near, away = (
-        _batches(each, each.take(np.arange(each.n)), np.random.default_rng(0), None, np.float32)
+        batches_of(each, each.take(np.arange(each.n)), np.random.default_rng(0), None, True, True)
         for each in (source, far)
     )
     near, away = near.gradient(G, 0.7), away.gradient(G, 0.7)

@@ -15,8 +15,7 @@ trivial metric: on Wine with u = 10th and l = 90th percentile that is the differ
 A step over n explicit constraints is two matrix products, V G' and its weighted transpose times V. Over all
 pairs of m labelled points the pairs are never formed: the Gram matrix of the images gives every distance, and
 the Laplacian of the derivatives the gradient, so that a pair costs O(k), not O(k d), for G of shape (k, d).
-Large sources are followed through minibatches: of rows, or of points with all pairs among them. NumPy takes
-no longer for this than a compiled loop over the pairs, and need not be loaded first.
+Large sources are followed through minibatches: of rows, or of points with all pairs among them.
 """
 
 from __future__ import annotations
@@ -24,31 +23,18 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lptml._minibatches import Batches, batches_of
 from lptml._threads import single_threaded
-from lptml.constraints import ConstraintSet, Floats, Ints, Source
-from lptml.indexed import IndexedPairs
-from lptml.labels import LabelledPairs
+from lptml.constraints import ConstraintSet, Floats, Source
 from lptml.scaling import feature_scale, scale_metric, unscale_metric
 
 #: Constraints that stand for a source too large to look at as a whole, when scales and starts are chosen.
 SAMPLE = 20_000
-_ROWS = 16_384  # explicit constraints a minibatch
-_RUN = 8  # consecutive constraints drawn together
-_STORED = 2_000_000  # numbers of explicit constraints that are held in the precision of the descent
-_CACHED = 2048  # rows whose images are made at once
-_STRIP = 64  # of them whose distances are made at once
-_POINTS = 512  # labelled points a minibatch: 130,816 pairs
-_WARM = 0.05  # final temperature from which single precision will do
-_SHORT = 1e-9  # a distance is taken for at least this much of its bound
+_WARM = 0.05  # final temperature from which NumPy in single precision does it
 _SERIAL = 1e9  # below this many multiplications a step, the threads of BLAS cost more than they bring
-
-Reals = NDArray[np.floating[Any]]
-Precision = type[np.floating[Any]]
 
 
 @dataclass(frozen=True)
@@ -174,7 +160,10 @@ def cool(
     """
     scale = feature_scale(sample)  # (d,)
     unit = float(np.sqrt(sample.bound.max()))
-    batches = _batches(source, sample, rng, batch, _precision(schedule, unit, scale, sample.weight.max()))
+    sizes = np.array([unit, scale.min(), scale.max(), sample.weight.max()])
+    moderate = bool((sizes > 1e-9).all() and (sizes < 1e9).all())  # whether single precision holds them
+    warm = schedule.final_temperature >= _WARM
+    batches = batches_of(source, sample, rng, batch, moderate, warm)
     A = rescaled(sample, start) if penalty is None else start
     G = _starting_factor(scale_metric(A, scale), rank)  # (k, d), for features divided by scale
     with single_threaded(batches.work * len(G) < _SERIAL):
@@ -182,19 +171,8 @@ def cool(
     return unscale_metric(G.T @ G, scale)
 
 
-def _precision(schedule: Schedule, unit: float, scale: Floats, weight: float) -> Precision:
-    """Single where it holds the numbers and the end is warm: half the time.
-
-    When it is cold, few constraints still pull, from all sides, and all but the last digits cancel: on Wine
-    at percentiles the violated share would be .321 instead of .312.
-    """
-    sizes = np.array([unit, scale.min(), scale.max(), weight])
-    moderate = bool((sizes > 1e-9).all() and (sizes < 1e9).all())
-    return np.float32 if moderate and schedule.final_temperature >= _WARM else np.float64
-
-
 def _descend(
-    batches: _Batches,
+    batches: Batches,
     G: Floats,
     schedule: Schedule,
     scale: Floats,
@@ -219,173 +197,6 @@ def _descend(
         size += 1e-12 * float(size.max()) + 1e-300
         G = G - (step * unit / np.sqrt(G.shape[1]) / (1 - beta1**i)) * first / size
     return G
-
-
-class _Batches(Protocol):
-    work: float  # multiplications a step and row of G
-    share: float  # of all constraints that a minibatch holds
-
-    def gradient(self, G: Floats, temperature: float) -> Floats:
-        """The derivative of the smoothed cost of the next minibatch by G."""
-
-
-class _RowBatches:
-    """Minibatches of explicit constraints; few of them are followed all at once."""
-
-    def __init__(
-        self, source: ConstraintSet | IndexedPairs, rng: np.random.Generator, batch: int, precision: Precision
-    ) -> None:
-        self._source = source
-        self._rng = rng
-        self._batch = batch
-        self._precision = precision
-        rows = min(batch, source.n)
-        self.work = 2.0 * rows * source.d
-        self.share = rows / source.n
-        self._stored: _Rows | None = None
-        if source.n <= batch or source.n * source.d <= _STORED:
-            self._stored = _Rows.of(source.take(slice(None)), precision)
-
-    def gradient(self, G: Floats, temperature: float) -> Floats:
-        factor = G.T.astype(self._precision)
-        gradient = np.zeros_like(G)
-        for index in self._blocks():
-            rows = (
-                _Rows.of(self._source.take(index), self._precision)
-                if self._stored is None
-                else self._stored.take(index)
-            )
-            rows.add(gradient, factor, temperature)
-        gradient /= temperature
-        return gradient
-
-    def _blocks(self) -> Iterator[Ints | slice]:
-        """Blocks of all rows or of random ones: runs of neighbours, as memory brings several at a time."""
-        if self._source.n <= self._batch:
-            for start in range(0, self._source.n, _CACHED):
-                yield slice(start, start + _CACHED)
-            return
-        run = min(_RUN, self._batch)
-        first = self._rng.integers(self._source.n - run + 1, size=self._batch // run)
-        first.sort()
-        index = (first[:, None] + np.arange(run)).ravel()
-        for start in range(0, len(index), _CACHED):
-            yield index[start : start + _CACHED]
-
-
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """A block of explicit constraints whose images stay in the cache."""
-
-    parts: tuple[Reals, ...]  # V, and W of comparisons
-    bound: Reals
-    weight: Reals  # with the sign of the constraint
-
-    @classmethod
-    def of(cls, rows: ConstraintSet, precision: Precision) -> _Rows:
-        parts = tuple(part.astype(precision, copy=False) for part in (rows.V, rows.W) if part is not None)
-        return cls(parts, rows.bound.astype(precision), (rows.sign * rows.weight).astype(precision))
-
-    def take(self, index: Ints | slice) -> _Rows:
-        def some(values: Reals) -> Reals:  # ``take`` is twice as fast as an index array
-            return values[index] if isinstance(index, slice) else values.take(index, axis=0)
-
-        return _Rows(tuple(map(some, self.parts)), some(self.bound), some(self.weight))
-
-    def add(self, gradient: Floats, factor: Reals, temperature: float) -> None:
-        """Add the derivative of the smoothed cost by G, times the temperature; ``factor`` is G'."""
-        images = [part @ factor for part in self.parts]  # (rows, k) each
-        squares = [np.einsum("ij,ij->i", image, image) for image in images]
-        edge = np.sqrt(self.bound + squares[1] if len(squares) > 1 else self.bound)
-        length = np.sqrt(squares[0])
-        slope = _slopes(length, edge, self.weight, temperature)
-        lengths = (np.maximum(length, _SHORT * edge), -edge)
-        for part, image, along in zip(self.parts, images, lengths):
-            image *= (slope / along)[:, None]
-            gradient += image.T @ part
-
-
-class _PointBatches:
-    """Minibatches of labelled points, each with all pairs among them."""
-
-    def __init__(
-        self, pairs: LabelledPairs, rng: np.random.Generator, batch: int, precision: Precision
-    ) -> None:
-        self._rng = rng
-        self._batch = batch
-        # Seen from the middle: the squared distances are differences of the squares.
-        self._X = (pairs.X - np.median(pairs.X, axis=0)).astype(precision)
-        self._y = pairs.y
-        N = len(self._X)
-        m = min(batch, N)
-        self.work = 2.0 * m * (m + pairs.d)
-        self.share = m * (m - 1) / (N * (N - 1))
-        weight = np.ones(N) if pairs.point_weight is None else pairs.point_weight
-        self._weight = weight.astype(precision)
-        self._bounds = np.array(pairs.bounds, dtype=precision)
-        self._kind_weight = np.array([pairs.similar_weight, -pairs.dissimilar_weight], dtype=precision)
-        self._order: Ints = np.empty(0, dtype=np.int64)
-        self._whole = self._take(slice(None)) if m == N else None
-
-    def gradient(self, G: Floats, temperature: float) -> Floats:
-        X, edge, weight = self._whole or self._take(self._next())
-        Y = X @ G.T.astype(X.dtype)  # (m, k)
-        squares = np.einsum("ij,ij->i", Y, Y)
-        force = np.zeros_like(Y)  # on each image: the Laplacian of the slopes times Y
-        short = _SHORT * float(self._bounds.min())
-        for start in range(0, len(Y), _STRIP):  # pairs of the strip's points with all up to them
-            rows, upto = slice(start, start + _STRIP), slice(start + _STRIP)
-            length = (-2.0 * Y[rows]) @ Y[upto].T
-            length += squares[rows, None]
-            length += squares[upto]
-            np.sqrt(np.maximum(length, 0.0, out=length), out=length)
-            slope = _slopes(length, edge[rows, upto], weight[rows, upto], temperature)
-            slope /= np.maximum(length, short, out=length)
-            force[rows] += slope.sum(axis=1)[:, None] * Y[rows] - slope @ Y[upto]
-            before = slope[:, :start]
-            force[:start] += before.sum(axis=0)[:, None] * Y[:start] - before.T @ Y[rows]
-        return (force.T @ X).astype(np.float64) / temperature
-
-    def _take(self, index: Ints | slice) -> tuple[Reals, Reals, Reals]:
-        """Points, the bound of each pair of them, and its weight with the sign of its kind."""
-        y, weight = self._y[index], self._weight[index]
-        same = y[:, None] == y
-        edge = np.where(same, self._bounds[0], self._bounds[1])
-        signed = np.where(same, self._kind_weight[0], self._kind_weight[1])
-        signed *= weight[:, None] * weight
-        np.fill_diagonal(signed, 0.0)
-        return self._X[index], edge, signed
-
-    def _next(self) -> Ints:
-        """The next points of a random order; every point comes once before any comes again."""
-        if len(self._order) < self._batch:
-            self._order = self._rng.permutation(len(self._weight))
-        index, self._order = self._order[: self._batch], self._order[self._batch :]
-        return np.sort(index)
-
-
-def _slopes(length: Reals, edge: Reals, weight: Reals, temperature: float) -> Reals:
-    """weight p (1 - p), where p is the sigmoid of (length - edge) / temperature."""
-    slope = length - edge
-    np.abs(slope, out=slope)
-    slope *= -1.0 / temperature
-    np.exp(slope, out=slope)  # e of -|z|: it cannot overflow
-    odds = slope + 1.0
-    odds *= odds
-    slope /= odds
-    slope *= weight
-    return slope
-
-
-def _batches(
-    source: Source, sample: ConstraintSet, rng: np.random.Generator, batch: int | None, precision: Precision
-) -> _Batches:
-    if isinstance(source, LabelledPairs):
-        return _PointBatches(source, rng, batch or _POINTS, precision)
-    rows = source if isinstance(source, ConstraintSet | IndexedPairs) else sample
-    batches = _RowBatches(rows, rng, batch or _ROWS, precision)
-    batches.share *= rows.total_weight / source.total_weight
-    return batches
 
 
 def representative(source: Source, rng: np.random.Generator, size: int = SAMPLE) -> ConstraintSet:
