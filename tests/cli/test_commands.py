@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -202,6 +203,16 @@ def test_report(folder: Path) -> None:
     assert "f003" in html
     other = run(*arguments, "--model", str(folder / "iris.npz"), "--repeats", "0", "--drop", "sl", code=3)
     assert "was fitted on other columns" in other.stderr
+
+
+def test_report_shows_a_search_and_what_is_proven(folder: Path) -> None:
+    page = folder / "search.html"
+    arguments = ["report", str(folder / "iris.csv"), "--label", "species", "--key", "id", "-o", str(page)]
+    run(*arguments, "--repeats", "0", "--search-seconds", "3")
+    found = re.search(r'"history":(\{[^}]*\})', page.read_text())
+    assert found is not None
+    history = json.loads(found.group(1))
+    assert 0 < history["lower"] <= history["final"] <= history["best"][0] <= history["trivial"]
 
 
 def test_fit_writes_the_page_as_well(folder: Path) -> None:

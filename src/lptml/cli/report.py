@@ -28,6 +28,7 @@ from lptml.cli.output import check_target, emit, progress, write_text
 from lptml.cli.pairs import Pairs, read_pairs
 from lptml.cli.prepare import Points
 
+_PROVABLE = 5_000_000  # pairs times squared features up to which a bound is proven in no time
 _SEARCH_ROWS = 1000  # half a million pairs: a search for the page, not for a model
 
 
@@ -177,9 +178,24 @@ def _least_cost(model: Any, points: Points, seconds: float, seed: int) -> Any:
     if len(np.unique(points.y[rows])) < 2:
         return None
     search = LPTML_Supervised(validation=None, max_trials=30, time_limit=seconds, random_state=seed)
-    search.fit(points.X[rows], points.y[rows])
+    X, y = points.X[rows], points.y[rows]
+    search.fit(X, y)
     search.support_ = rows[search.support_]
+    search.lower_bound_ = _proven(search, X, y, seconds / 3)
     return search
+
+
+def _proven(search: Any, X: np.ndarray[Any, Any], y: np.ndarray[Any, Any], seconds: float) -> float:
+    """What share of the pairs every metric violates, as far as that is proven in this time."""
+    from lptml.labels import LabelledPairs
+    from lptml.lower_bounds import certify
+
+    codes = np.unique(y, return_inverse=True)[1]
+    pairs = LabelledPairs.from_labels(X, codes, bounds=search.bounds_)
+    if pairs.n * pairs.d**2 > _PROVABLE:
+        return 0.0
+    proof = certify(pairs, search.get_mahalanobis_matrix(), time_limit=seconds)
+    return min(proof.lower_bound / pairs.total_weight, search.violation_rate_)
 
 
 def _stored(path: str, points: Points) -> Any:
