@@ -108,3 +108,10 @@ def test_bad_options_are_named(options, message):
 def test_one_class_is_refused():
     with pytest.raises(ValueError, match="two classes"):
         select(np.zeros((4, 2)), np.zeros(4))
+
+
+def test_verbose_shows_the_candidates(capfd):
+    X, y = load_iris(return_X_y=True)
+    quiet, shown = (select(X[::3], y[::3], random_state=0, verbose=verbose) for verbose in (0, 1))
+    assert np.array_equal(quiet.A, shown.A)
+    assert f"{len(shown.table)}/{len(shown.table)}" in capfd.readouterr().err

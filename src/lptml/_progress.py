@@ -1,4 +1,4 @@
-"""Showing how a search gets on: a bar by tqdm or rich where one is installed, else log lines."""
+"""Showing how long work gets on: a bar by tqdm or rich where one is installed, else log lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LOG_SECONDS = 5.0
 
 
 class Display(Protocol):
-    """Something that shows the number of trials done and the best cost so far."""
+    """Something that shows how much is done and a word on the best so far."""
 
     def __enter__(self) -> Display: ...
 
@@ -25,15 +25,15 @@ class Display(Protocol):
     def show(self, done: int, text: str) -> None: ...
 
 
-def make_display(verbose: int, total: int) -> Display:
-    """A display for ``total`` trials; nothing is shown when ``verbose`` is 0."""
+def make_display(verbose: int, total: int, unit: str = "trial") -> Display:
+    """A display for ``total`` trials (or other units); nothing is shown when ``verbose`` is 0."""
     if not verbose:
         return _Silent()
     if importlib.util.find_spec("tqdm") is not None:
-        return _TqdmBar(total)
+        return _TqdmBar(total, unit)
     if importlib.util.find_spec("rich") is not None:
-        return _RichBar(total)
-    return _LogLines(total)
+        return _RichBar(total, unit)
+    return _LogLines(total, unit)
 
 
 class _Silent:
@@ -48,8 +48,8 @@ class _Silent:
 
 
 class _LogLines(_Silent):
-    def __init__(self, total: int) -> None:
-        self.total = total
+    def __init__(self, total: int, unit: str) -> None:
+        self.total, self.unit = total, unit
         self.last = time.monotonic()
 
     def __enter__(self) -> _LogLines:
@@ -59,14 +59,14 @@ class _LogLines(_Silent):
         now = time.monotonic()
         if now - self.last >= _LOG_SECONDS or done >= self.total:
             self.last = now
-            logger.info("%d of %d trials, %s", done, self.total, text)
+            logger.info("%d of %d %ss, %s", done, self.total, self.unit, text)
 
 
 class _TqdmBar:
-    def __init__(self, total: int) -> None:
+    def __init__(self, total: int, unit: str) -> None:
         from tqdm import tqdm
 
-        self.bar: Any = tqdm(total=total, unit="trial")
+        self.bar: Any = tqdm(total=total, unit=unit)
 
     def __enter__(self) -> _TqdmBar:
         return self
@@ -80,11 +80,12 @@ class _TqdmBar:
 
 
 class _RichBar:
-    def __init__(self, total: int) -> None:
+    def __init__(self, total: int, unit: str) -> None:
+        from rich.console import Console
         from rich.progress import Progress
 
-        self.bar = Progress()
-        self.task = self.bar.add_task("search", total=total)
+        self.bar = Progress(console=Console(stderr=True))  # standard output is for results
+        self.task = self.bar.add_task(f"{unit}s", total=total)
 
     def __enter__(self) -> _RichBar:
         self.bar.__enter__()

@@ -34,6 +34,7 @@ from numpy.typing import ArrayLike
 from lptml import priors
 from lptml._candidates import LEARNED, PRIORS, Candidate, View, initial
 from lptml._nearest import nearest
+from lptml._progress import Display, make_display
 from lptml._threads import SMALL, single_threaded
 from lptml.bounds import bounds_for
 from lptml.constraints import Floats, Ints, psd_factor
@@ -113,6 +114,7 @@ def select(
     trust: Trust | None = None,
     time_limit: float | None = None,
     random_state: int | None = None,
+    verbose: int = 0,
 ) -> Selected:
     """Choose a metric for labelled points among prior and learned ones; see the module's docstring.
 
@@ -140,6 +142,8 @@ def select(
         Seconds after which no further candidate is tried.
     random_state : int, optional
         The same number gives the same metric, bit for bit; None is 0.
+    verbose : int
+        Above 0, a bar shows the candidates tried.
 
     Returns
     -------
@@ -177,8 +181,9 @@ def select(
             candidates += learners
     if initial_metric is not None:
         candidates.append(initial(np.asarray(initial_metric, dtype=np.float64), d))
-    with single_threaded(len(points) <= SMALL):
-        table = _compare(view, candidates, weight, rng, deadline)
+    display = make_display(verbose, len(candidates), unit="candidate")
+    with single_threaded(len(points) <= SMALL), display:
+        table = _compare(view, candidates, weight, rng, deadline, display)
         L = _mean(view, candidates, table, deadline)
     winner = max(table, key=lambda tried: tried.weight)
     pairs = LabelledPairs.from_labels(points, codes, bounds=(u, l), point_weight=weight)
@@ -237,6 +242,7 @@ def _compare(
     weight: Floats | None,
     rng: np.random.Generator,
     deadline: float | None,
+    display: Display,
 ) -> tuple[Tried, ...]:
     """Score all candidates on the same points and folds; the reference is the first."""
     rows, fold = deal(view.codes, FOLDS, rng, VALIDATION_POINTS)
@@ -253,6 +259,7 @@ def _compare(
         if best is None or (np.isfinite(scores).all() and w @ scores > w @ best):
             best = scores
         tried.append((scores, time.perf_counter() - start))
+        display.show(len(tried), f"best score {w @ best / w.sum():.4f}")
     rho = view.X.shape[1] / len(rows)
     log_odds = np.array([candidate.log_odds(rho) for candidate in candidates[: len(tried)]])
     log_odds[1:] -= _CAUTION * rho**2

@@ -14,7 +14,7 @@ import numpy as np
 from lptml.cli.errors import InputError, OutputError, one_line
 from lptml.cli.imports import import_sklearn
 from lptml.cli.learner import parameters
-from lptml.cli.output import note, progress
+from lptml.cli.output import note
 from lptml.cli.pairs import Pairs
 from lptml.cli.prepare import Points, Preparation
 from lptml.cli.tables import Table
@@ -24,16 +24,13 @@ def learn(points: Points, pairs: Pairs | None, options: dict[str, Any]) -> Any:
     """Fit the estimator that suits the input; it carries the preparation of its features."""
     import_sklearn()
     from lptml.estimators import LPTML, LPTML_Supervised
-    from lptml.estimators._validation import is_validated
 
     verbose = int(sys.stderr.isatty() and not options["quiet"])
     settings = parameters(options, supervised=pairs is None)
     with noted(options["quiet"]):
         if pairs is None:
             model: Any = LPTML_Supervised(verbose=verbose, **settings)
-            silent = options["quiet"] or not is_validated(model)  # a search shows its own bar
-            with progress("choosing among metrics", quiet=silent):
-                model.fit(points.X, points.y)
+            model.fit(points.X, points.y)
         else:
             assert pairs.y is not None
             model = LPTML(verbose=verbose, **settings)

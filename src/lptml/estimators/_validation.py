@@ -85,6 +85,7 @@ def choose(estimator: Any, distinct: LabelledPairs, initial_metric: Any, number:
         initial_metric=None if start is None else start / factor,
         time_limit=estimator.time_limit,
         random_state=number,
+        verbose=estimator.verbose,
     )
     if estimator.constraints == "auto" and len(unit.X) > LOCAL_POINTS:
         selected = replace(selected, constraints="all")  # neighbours of so many points take minutes to find
