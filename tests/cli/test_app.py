@@ -224,7 +224,8 @@ def test_a_signal_leaves_the_old_file(tmp_path: Path, number: int) -> None:
     target = tmp_path / "out.csv"
     target.write_text("old")
     code = (
-        "import click, sys, time\n"
+        "import click, signal, sys, time\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a test run may ignore it
         "from lptml.cli import app\n"
         "from lptml.cli.output import replacing\n"
         "@click.command()\n"
