@@ -57,7 +57,7 @@ _SEARCH_ROWS = 1000  # half a million pairs: a search for the page, not for a mo
 @click.option(
     "--search-seconds",
     type=click.FloatRange(min=0),
-    default=0.3,
+    default=0.2,
     show_default=True,
     help="Time for the search that the page shows where validation chose the metric without one.",
 )
@@ -122,7 +122,7 @@ def write_page(
     title: str | None = None,
     repeats: int = 1,
     neighbors: int = 4,
-    search_seconds: float = 0.3,
+    search_seconds: float = 0.2,
 ) -> dict[str, Any]:
     """Judge, measure and write the page about a model; what there is to say about it."""
     from lptml.report import labels_report, pairs_report
@@ -181,7 +181,7 @@ def _least_cost(model: Any, points: Points, seconds: float, seed: int) -> Any:
     X, y = points.X[rows], points.y[rows]
     search.fit(X, y)
     search.support_ = rows[search.support_]
-    search.lower_bound_ = _proven(search, X, y, seconds / 3)
+    search.lower_bound_ = _proven(search, X, y, seconds / 2)
     return search
 
 
