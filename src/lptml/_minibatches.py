@@ -9,7 +9,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from lptml.constraints import ConstraintSet, Floats, Ints, Source
+from lptml.constraints import ConstraintSet, Floats, Ints, Source, rows_at
 from lptml.indexed import IndexedPairs
 from lptml.labels import LabelledPairs
 
@@ -73,9 +73,11 @@ class _RowBatches:
         parts: list[Reals] = [
             part.astype(self._precision, copy=False) for part in (rows.V, rows.W) if part is not None
         ]
+        kind, precision = (_WarmRows, self._precision) if self._warm else (_Rows, np.float64)
         # Copies, because Numba compiles a kernel anew for read-only arrays.
-        values = [np.array(part, dtype=np.float64) for part in (rows.sign, rows.bound, rows.weight)]
-        return (_WarmRows if self._warm else _Rows)(parts, *values)
+        return kind(
+            parts, *(np.array(part, dtype=precision) for part in (rows.sign, rows.bound, rows.weight))
+        )
 
     def _blocks(self) -> Iterator[Ints | slice]:
         """Blocks of all rows or of random ones: runs of neighbours, as memory brings several at a time."""
@@ -96,27 +98,25 @@ class _Rows:
     """A block of explicit constraints whose images stay in the cache."""
 
     parts: list[Reals]  # V, and W of comparisons
-    sign: Floats
-    bound: Floats
-    weight: Floats
+    sign: Reals
+    bound: Reals
+    weight: Reals
 
     def take(self, index: Ints | slice) -> Self:
-        def some(values: Any) -> Any:  # ``take`` is twice as fast as an index array
-            return values[index] if isinstance(index, slice) else values.take(index, axis=0)
-
-        return type(self)([*map(some, self.parts)], some(self.sign), some(self.bound), some(self.weight))
+        values = (rows_at(values, index) for values in (self.sign, self.bound, self.weight))
+        return type(self)([rows_at(part, index) for part in self.parts], *values)
 
     def add(self, gradient: Floats, G: Floats, temperature: float) -> None:
-        """Add the derivative of the smoothed cost by G to ``gradient``."""
+        """Add the derivative of the smoothed cost by G (times the temperature, if warm) to ``gradient``."""
         factor = G.T.astype(self.parts[0].dtype)
         images = [part @ factor for part in self.parts]  # (rows, k) each
         squares = [np.einsum("ij,ij->i", image, image) for image in images]
-        for part, image, slope in zip(self.parts, images, self._slopes(squares, temperature)):
-            image *= (2.0 * slope).astype(image.dtype, copy=False)[:, None]
+        for part, image, factors in zip(self.parts, images, self._factors(squares, temperature)):
+            image *= factors[:, None]
             gradient += image.T @ part
 
-    def _slopes(self, squares: list[Reals], temperature: float) -> tuple[Reals, Reals]:
-        """The derivatives of the cost by |G v|^2 and |G w|^2."""
+    def _factors(self, squares: list[Reals], temperature: float) -> tuple[Reals, Reals]:
+        """Twice the derivatives of the cost by |G v|^2 and |G w|^2."""
         from lptml._compile import announce
         from lptml._refine_kernel import smooth_rows
 
@@ -126,23 +126,18 @@ class _Rows:
             near = squares[1].astype(np.float64)
         pull, push = np.empty((2, len(square)))
         smooth_rows(near, square, self.sign, self.bound, self.weight, temperature, pull, push)
-        return pull, push
+        precision = squares[0].dtype
+        return (2.0 * pull).astype(precision), (2.0 * push).astype(precision)
 
 
 class _WarmRows(_Rows):
-    """The same without compiled code; it adds the derivative times the temperature."""
+    """The same without compiled code, times the temperature."""
 
-    def add(self, gradient: Floats, G: Floats, temperature: float) -> None:
-        precision = self.parts[0].dtype
-        factor, bound = G.T.astype(precision), self.bound.astype(precision)
-        images = [part @ factor for part in self.parts]
-        squares = [np.einsum("ij,ij->i", image, image) for image in images]
-        edge = np.sqrt(bound + squares[1] if len(squares) > 1 else bound)
+    def _factors(self, squares: list[Reals], temperature: float) -> tuple[Reals, Reals]:
+        edge = np.sqrt(self.bound + squares[1] if len(squares) > 1 else self.bound)
         length = np.sqrt(squares[0])
-        slope = _slopes(length, edge, (self.sign * self.weight).astype(precision), temperature)
-        for part, image, along in zip(self.parts, images, (np.maximum(length, _SHORT * edge), -edge)):
-            image *= (slope / along)[:, None]
-            gradient += image.T @ part
+        slope = _slopes(length, edge, self.sign * self.weight, temperature)
+        return slope / np.maximum(length, _SHORT * edge), slope / -edge
 
 
 class _PointBatches:

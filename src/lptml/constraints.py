@@ -272,11 +272,11 @@ class ConstraintSet:
     def take(self, index: NDArray[Any] | slice) -> ConstraintSet:
         """The constraints with these numbers, in this order (a boolean mask or a slice will do)."""
         return ConstraintSet(
-            V=_rows(self.V, index),
-            W=None if self.W is None else _rows(self.W, index),
-            sign=_rows(self.sign, index),
-            bound=_rows(self.bound, index),
-            weight=_rows(self.weight, index),
+            V=rows_at(self.V, index),
+            W=None if self.W is None else rows_at(self.W, index),
+            sign=rows_at(self.sign, index),
+            bound=rows_at(self.bound, index),
+            weight=rows_at(self.weight, index),
         )
 
     def scaled(self, scale: Floats) -> ConstraintSet:
@@ -420,7 +420,8 @@ def psd_factor(A: Floats) -> Floats:
     return L
 
 
-def _rows(array: NDArray[Any], index: NDArray[Any] | slice) -> NDArray[Any]:
+def rows_at(array: NDArray[Any], index: NDArray[Any] | slice) -> NDArray[Any]:
+    """The rows with these numbers, or of a mask or a slice."""
     if isinstance(index, np.ndarray) and index.dtype.kind in "iu":
         return array.take(index, axis=0)  # twice as fast as indexing
     return array[index]
