@@ -115,7 +115,7 @@ class _Rows:
             image *= factors[:, None]
             gradient += image.T @ part
 
-    def _factors(self, squares: list[Reals], temperature: float) -> tuple[Reals, Reals]:
+    def _factors(self, squares: list[Reals], temperature: float) -> list[Reals]:
         """Twice the derivatives of the cost by |G v|^2 and |G w|^2."""
         from lptml._compile import announce
         from lptml._refine_kernel import smooth_rows
@@ -126,18 +126,18 @@ class _Rows:
             near = squares[1].astype(np.float64)
         pull, push = np.empty((2, len(square)))
         smooth_rows(near, square, self.sign, self.bound, self.weight, temperature, pull, push)
-        precision = squares[0].dtype
-        return (2.0 * pull).astype(precision), (2.0 * push).astype(precision)
+        used = (pull, push)[: len(squares)]  # of pairs there is nothing to push
+        return [(2.0 * slope).astype(squares[0].dtype) for slope in used]
 
 
 class _WarmRows(_Rows):
     """The same without compiled code, times the temperature."""
 
-    def _factors(self, squares: list[Reals], temperature: float) -> tuple[Reals, Reals]:
+    def _factors(self, squares: list[Reals], temperature: float) -> list[Reals]:
         edge = np.sqrt(self.bound + squares[1] if len(squares) > 1 else self.bound)
         length = np.sqrt(squares[0])
         slope = _slopes(length, edge, self.sign * self.weight, temperature)
-        return slope / np.maximum(length, _SHORT * edge), slope / -edge
+        return [slope / np.maximum(length, _SHORT * edge), slope / -edge]
 
 
 class _PointBatches:
