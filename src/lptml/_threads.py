@@ -65,7 +65,7 @@ def share_out(work: Callable[[_T], _R], parts: Sequence[_T]) -> list[_R]:
     """
     if len(parts) == 1:
         return [work(parts[0])]
-    workers = min(len(parts), _processors())
+    workers = min(len(parts), processors())
     with single_threaded():
         if workers == 1:
             return [work(part) for part in parts]
@@ -73,7 +73,8 @@ def share_out(work: Callable[[_T], _R], parts: Sequence[_T]) -> list[_R]:
             return list(pool.map(work, parts))
 
 
-def _processors() -> int:
+def processors() -> int:
+    """How many processors this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on every system

@@ -15,6 +15,9 @@ from lptml.constraints import ConstraintSet, Floats, Ints, Source
 from lptml.exact import exact_lptml, make_objective
 from lptml.sdp import Status
 
+_ENTRIES = 20_000_000  # n d
+_FEATURES = 16
+
 
 @dataclass(frozen=True, eq=False)
 class Canonical:
@@ -37,6 +40,11 @@ class Canonical:
 def in_memory(source: Source) -> ConstraintSet:
     """All constraints of a source, stored."""
     return source if isinstance(source, ConstraintSet) else source.take(np.arange(source.n))
+
+
+def solved_quickly(source: Source) -> bool:
+    """Whether the canonical metric takes a fraction of a second."""
+    return source.n * source.d <= _ENTRIES and source.d <= _FEATURES
 
 
 def canonical(

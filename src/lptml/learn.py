@@ -17,7 +17,7 @@ import numpy as np
 
 from lptml._learned import Learned
 from lptml.anneal import truncate
-from lptml.canonical import Canonical, canonical
+from lptml.canonical import Canonical, canonical, solved_quickly
 from lptml.constraints import ConstraintSet, Floats, Source
 from lptml.engines import Engine, make_engine
 from lptml.engines.base import PartitionedSource
@@ -27,9 +27,6 @@ from lptml.scaling import feature_scale
 from lptml.sdp import compile_now
 from lptml.search import Progress, SearchResult, SearchStatus, search
 
-#: The canonical metric is solved for where it takes a fraction of a second.
-_CANONICAL_ENTRIES = 20_000_000  # n d
-_CANONICAL_FEATURES = 16
 _SEARCH_SHARE = 0.5  # of a time limit, if refinement follows
 
 _TRIALS = 100  # of a search by default
@@ -272,8 +269,7 @@ def _conclude(
     solved = None
     lower_bound = None
     if not isinstance(source, PartitionedSource):
-        small = source.n * source.d <= _CANONICAL_ENTRIES and source.d <= _CANONICAL_FEATURES
-        if small and status not in _AT_ONCE and watch.left(1.0) != 0.0:
+        if solved_quickly(source) and status not in _AT_ONCE and watch.left(1.0) != 0.0:
             solved = _canonical(source, A, seed)
             if solved is not None and solved.cost < cost and penalty is None and n_components is None:
                 A, cost = solved.A, solved.cost  # minimising the trace met a constraint more

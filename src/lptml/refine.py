@@ -247,6 +247,9 @@ class _Run:
         """End the run if nothing is left to gain or no time to gain it."""
         if self.best.cost <= 0.0:
             raise _Ended(Stop.OPTIMAL)
+        self._check_clock()
+
+    def _check_clock(self) -> None:
         if self.deadline is not None and time.monotonic() > self.deadline:
             raise _Ended(Stop.TIME_LIMIT)
 
@@ -260,6 +263,7 @@ class _Run:
             self._offer(A)
         self.defaults = default_starts(self.sample)
         for A in self.defaults:
+            self._check_clock()
             self._offer(truncate(A, self.rank, self.scale) if self.rank else A)
 
     def _offer(self, A: Floats) -> None:

@@ -63,9 +63,9 @@ def labels_report(
         leaves the accuracy out.
     neighbors : int, default=4
         Votes of the k-NN rule.
-    search : fitted estimator, optional
+    search : fitted estimator or callable that returns one, optional
         Whose search and support to show; by default those of ``estimator``, which has none where validation
-        chose its metric.
+        chose its metric. A callable is called after the accuracy was measured.
     details : sequence of (str, str)
         More lines for the last section.
     progress : callable, optional
@@ -100,6 +100,8 @@ def labels_report(
     accuracy, splits = neighbour_accuracy(
         estimator, points, given, k=neighbors, repeats=repeats, progress=progress
     )
+    if callable(search):
+        search = search()
     n = len(points)
     table = {
         "n": n,

@@ -10,6 +10,7 @@ import click
 
 from lptml.cli.errors import INTERRUPTED
 from lptml.cli.learner import learner
+from lptml.cli.least_cost import searching
 from lptml.cli.model import learn, need_one_of, save_model
 from lptml.cli.options import (
     DATA,
@@ -23,7 +24,7 @@ from lptml.cli.options import (
 )
 from lptml.cli.output import check_target, emit
 from lptml.cli.pairs import read_pairs
-from lptml.cli.report import write_page
+from lptml.cli.report import SEARCH_SECONDS, write_page
 
 
 @click.command()
@@ -67,10 +68,15 @@ def fit(
         raise click.UsageError("the model and the page cannot be the same file")
     points = prepared(table, options, None if pairs else label)
     joined = read_pairs(pairs, points.names, key=options["key"]) if pairs else None
-    start = time.perf_counter()
-    model = learn(points, joined, options)
-    seconds = time.perf_counter() - start
-    save_model(model, target, quiet=options["quiet"])
+    with searching(points.X, points.y, SEARCH_SECONDS if report else 0.0, options["random_state"]) as search:
+        start = time.perf_counter()
+        model = learn(points, joined, options)
+        seconds = time.perf_counter() - start
+        save_model(model, target, quiet=options["quiet"])
+        interrupted = "interrupted" in str(model.status_).lower()
+        about_page = {}
+        if report is not None and not interrupted:
+            about_page = write_page(report, model, points, joined, options, search=search)
     result: dict[str, Any] = {
         "model": target,
         "rows": len(points.X),
@@ -85,10 +91,8 @@ def fit(
         "n_trials": model.n_trials_,
         "status": model.status_,
         "seconds": seconds,
+        **about_page,
     }
-    interrupted = "interrupted" in str(model.status_).lower()
-    if report is not None and not interrupted:
-        result |= write_page(report, model, points, joined, options)
     emit(result, as_json=options["as_json"], text=lambda: summary(result))
     if interrupted:
         click.get_current_context().exit(INTERRUPTED)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 from lptml.cli.errors import InputError
 from lptml.cli.judge import judge
 from lptml.cli.learner import learner
+from lptml.cli.least_cost import ROWS, searching
 from lptml.cli.model import features, learn, load_model, need_one_of
 from lptml.cli.options import (
     DATA,
@@ -28,8 +29,7 @@ from lptml.cli.output import check_target, emit, progress, write_text
 from lptml.cli.pairs import Pairs, read_pairs
 from lptml.cli.prepare import Points
 
-_PROVABLE = 5_000_000  # pairs times squared features up to which a bound is proven in no time
-_SEARCH_ROWS = 1000  # half a million pairs: a search for the page, not for a model
+SEARCH_SECONDS = 0.2
 
 
 @click.command()
@@ -57,7 +57,7 @@ _SEARCH_ROWS = 1000  # half a million pairs: a search for the page, not for a mo
 @click.option(
     "--search-seconds",
     type=click.FloatRange(min=0),
-    default=0.2,
+    default=SEARCH_SECONDS,
     show_default=True,
     help="Time for the search that the page shows where validation chose the metric without one.",
 )
@@ -92,18 +92,19 @@ def report(
     target = _target(data, output)
     points = prepared(table, options, None if pairs else label)
     joined = read_pairs(pairs, points.names, key=options["key"]) if pairs else None
-    learned = _stored(model, points) if model else learn(points, joined, options)
-    result = write_page(
-        target,
-        learned,
-        points,
-        joined,
-        options,
-        title=title,
-        repeats=repeats,
-        neighbors=neighbors,
-        search_seconds=search_seconds,
-    )
+    with searching(points.X, points.y, search_seconds, options["random_state"]) as search:
+        learned = _stored(model, points) if model else learn(points, joined, options)
+        result = write_page(
+            target,
+            learned,
+            points,
+            joined,
+            options,
+            search=search,
+            title=title,
+            repeats=repeats,
+            neighbors=neighbors,
+        )
     if target != "-":
         emit(
             result,
@@ -119,12 +120,15 @@ def write_page(
     joined: Pairs | None,
     options: dict[str, Any],
     *,
+    search: Callable[[], Any] | None,
     title: str | None = None,
     repeats: int = 1,
     neighbors: int = 4,
-    search_seconds: float = 0.2,
 ) -> dict[str, Any]:
-    """Judge, measure and write the page about a model; what there is to say about it."""
+    """Judge, measure and write the page about a model; what there is to say about it.
+
+    ``search`` returns the estimator whose search is shown if validation chose the model without one.
+    """
     from lptml.report import labels_report, pairs_report
 
     judged = judge(points, joined, options["random_state"])
@@ -141,9 +145,10 @@ def write_page(
         shared["progress"] = advance
         if joined is None:
             assert points.y is not None
-            search = _least_cost(learned, points, search_seconds, options["random_state"])
-            if search is not None and len(points.X) > _SEARCH_ROWS:
-                shared["details"].append(("Search shown", f"on {_SEARCH_ROWS:,} rows drawn at random"))
+            if not getattr(learned, "validation_", ()):
+                search = None  # its own is shown
+            if search is not None and len(points.X) > ROWS:
+                shared["details"].append(("Search shown", f"on {ROWS:,} rows drawn at random"))
             page = labels_report(
                 learned,
                 points.X,
@@ -164,38 +169,6 @@ def write_page(
         "n_suspects": judged.n_suspects,
         "summary": page.summary,
     }
-
-
-def _least_cost(model: Any, points: Points, seconds: float, seed: int) -> Any:
-    """A short search for the metric of least cost, where validation chose the model without one."""
-    from lptml._report.accuracy import some_rows
-    from lptml.estimators import LPTML_Supervised
-
-    if seconds <= 0 or not getattr(model, "validation_", ()):
-        return None
-    assert points.y is not None
-    rows = some_rows(len(points.X), _SEARCH_ROWS, seed)
-    if len(np.unique(points.y[rows])) < 2:
-        return None
-    search = LPTML_Supervised(validation=None, max_trials=30, time_limit=seconds, random_state=seed)
-    X, y = points.X[rows], points.y[rows]
-    search.fit(X, y)
-    search.support_ = rows[search.support_]
-    search.lower_bound_ = _proven(search, X, y, seconds / 2)
-    return search
-
-
-def _proven(search: Any, X: np.ndarray[Any, Any], y: np.ndarray[Any, Any], seconds: float) -> float:
-    """What share of the pairs every metric violates, as far as that is proven in this time."""
-    from lptml.labels import LabelledPairs
-    from lptml.lower_bounds import certify
-
-    codes = np.unique(y, return_inverse=True)[1]
-    pairs = LabelledPairs.from_labels(X, codes, bounds=search.bounds_)
-    if pairs.n * pairs.d**2 > _PROVABLE:
-        return 0.0
-    proof = certify(pairs, search.get_mahalanobis_matrix(), time_limit=seconds)
-    return min(proof.lower_bound / pairs.total_weight, search.violation_rate_)
 
 
 def _stored(path: str, points: Points) -> Any:
