@@ -35,7 +35,7 @@ def table(tmp_path):
 
 
 def test_fit_loads_no_compiler_and_no_statistics(table):
-    names = ["sklearn", "scipy.stats", "pandas", "numba"]
+    names = ["sklearn", "scipy.stats", "pandas", "numba", "numpy.f2py", "numpy.testing"]
     assert loaded(["fit", "t.csv", "--label", "class"], names, table) == ["sklearn"]
 
 
@@ -61,6 +61,21 @@ def test_stand_in_loads_the_module_when_asked_and_only_then():
         import colorsys as kept
     assert "colorsys" not in sys.modules
     assert pytest.approx(1 / 3) == kept.ONE_THIRD  # after it
+
+
+def test_a_package_has_the_stand_in_for_as_long_as_it_is_one(monkeypatch):
+    import wsgiref
+
+    monkeypatch.delitem(sys.modules, "wsgiref.headers", raising=False)
+    monkeypatch.delattr(wsgiref, "headers", raising=False)
+    with deferred("wsgiref.headers"):
+        assert "Headers" not in vars(wsgiref.headers)
+    assert not hasattr(wsgiref, "headers")
+    with deferred("wsgiref.headers"):
+        kept = wsgiref.headers
+        assert kept.Headers is sys.modules["wsgiref.headers"].Headers
+        assert wsgiref.headers is sys.modules["wsgiref.headers"] is not kept
+    assert wsgiref.headers.Headers is kept.Headers
 
 
 def test_modules_that_are_loaded_stay():
