@@ -54,3 +54,19 @@ def test_a_fresh_installation_says_so_on_the_terminal(tmp_path):
     ]
     assert "compiling" in said[0]
     assert said[1] == ""
+
+
+@pytest.mark.slow
+def test_a_time_limit_does_not_count_the_compilation(tmp_path):
+    code = (
+        "import numpy as np; from lptml import LPTML_Supervised;"
+        "X = np.random.default_rng(0).normal(size=(40, 4)); y = np.arange(40) % 3;"
+        "model = LPTML_Supervised(validation=None, max_trials=5, time_limit=2.0, random_state=0).fit(X, y);"
+        "print(model.n_trials_)"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert "compiling" in done.stderr
+    assert done.stdout == "5\n"

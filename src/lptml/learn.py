@@ -8,6 +8,7 @@ paper alone.
 
 from __future__ import annotations
 
+import functools
 import os
 import time
 import warnings
@@ -16,15 +17,15 @@ from collections.abc import Callable
 import numpy as np
 
 from lptml._learned import Learned
-from lptml.anneal import truncate
-from lptml.canonical import Canonical, canonical, solved_quickly
+from lptml.anneal import Schedule, cool, truncate
+from lptml.canonical import Canonical, canonical, in_memory, solved_quickly
 from lptml.constraints import ConstraintSet, Floats, Source
 from lptml.engines import Engine, make_engine
 from lptml.engines.base import PartitionedSource
+from lptml.labels import LabelledPairs
 from lptml.refine import RefinementInterruptedWarning, Stop
 from lptml.refine import refine as refine_metrics
 from lptml.scaling import feature_scale
-from lptml.sdp import compile_now
 from lptml.search import Progress, SearchResult, SearchStatus, search
 
 _SEARCH_SHARE = 0.5  # of a time limit, if refinement follows
@@ -125,7 +126,7 @@ def learn(
     move = getattr(source, "on", None)  # partitions that can be read anywhere are read where the trials run
     source = source if move is None else move(runner)
     seed = int(np.random.SeedSequence().generate_state(1)[0]) if random_state is None else random_state
-    compile_now()
+    _compile_now(searching=max_trials > 0, refining=refine)
     watch = _Watch(time_limit, callback)
     found = None
     if max_trials > 0:
@@ -169,6 +170,18 @@ def learn(
     return _conclude(
         source, A, cost, penalty, candidates, status, found, watch, n_components, lower_bound_seconds, seed
     )
+
+
+@functools.cache
+def _compile_now(*, searching: bool, refining: bool) -> None:
+    """Compile what learning runs, or load it from disk, on the smallest problems: no clock is to count it."""
+    pairs = LabelledPairs.from_labels(np.eye(3), [0, 0, 1], bounds=(1.0, 1.0))
+    stored = in_memory(pairs)
+    if searching:
+        search(stored, max_trials=1, random_state=0)
+    if refining:
+        for source in (pairs, stored):
+            cool(source, stored, np.eye(3), Schedule(steps=1), rng=np.random.default_rng(0))
 
 
 def _trials(d: int) -> int:
