@@ -96,7 +96,7 @@ def smooth_gram(
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def _sort(key: Floats, other: Floats, count: int) -> None:
+def sort_along(key: Floats, other: Floats | Ints, count: int) -> None:
     """Sort the first entries of ``key``, and ``other`` along with it: Shell's method with Knuth's gaps.
 
     It compiles in a fraction of the time of ``np.argsort`` and is as fast on a few thousand entries.
@@ -173,7 +173,7 @@ def sweep(
             least += weight[i]
     if least >= cap:
         return cap, 0.0, 0.0
-    _sort(at, gain, count)
+    sort_along(at, gain, count)
     best, left, right = cap, 0.0, 0.0
     start = low
     for k in range(count + 1):

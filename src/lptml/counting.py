@@ -35,6 +35,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from lptml._refine_kernel import sort_along
 from lptml._sdp_dense import product
 from lptml.constraints import TOLERANCE, ConstraintSet, Floats, Ints, Scaled, is_violated
 
@@ -373,14 +374,14 @@ def _best_multiple(
         if place[i] >= 0 and promising[place[i]]:
             index[k], key[k] = i, flip[i]
             k += 1
-    order = np.argsort(key)
+    sort_along(key, index, chosen)
     best, scale, ratio = at_zero, 0.0, np.inf  # A = 0 wins ties
     if slope > 0.0:
         ratio = 0.0
     cost = at_zero
     b = -1
     for k in range(chosen):
-        i = index[order[k]]
+        i = index[k]
         if place[i] != b:
             b = place[i]
             cost = before[b]
@@ -396,9 +397,9 @@ def _best_multiple(
         if cost > best:
             continue
         if k + 1 < chosen:
-            high = key[order[k + 1]]
+            high = key[k + 1]
             # Between bins that are not neighbours lie flips that were left out: no best interval is there.
-            after = place[index[order[k + 1]]]
+            after = place[index[k + 1]]
             gap = False
             for c in range(b + 1, after):
                 gap = gap or left[c] < np.inf
