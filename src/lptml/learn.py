@@ -17,6 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 from lptml._learned import Learned
+from lptml._trial import compile_trial
 from lptml.anneal import Schedule, cool, truncate
 from lptml.canonical import Canonical, canonical, in_memory, solved_quickly
 from lptml.constraints import ConstraintSet, Floats, Source
@@ -175,11 +176,11 @@ def learn(
 @functools.cache
 def _compile_now(*, searching: bool, refining: bool) -> None:
     """Compile what learning runs, or load it from disk, on the smallest problems: no clock is to count it."""
-    pairs = LabelledPairs.from_labels(np.eye(3), [0, 0, 1], bounds=(1.0, 1.0))
-    stored = in_memory(pairs)
     if searching:
-        search(stored, max_trials=1, random_state=0)
+        compile_trial("numba")
     if refining:
+        pairs = LabelledPairs.from_labels(np.eye(3), [0, 0, 1], bounds=(1.0, 1.0))
+        stored = in_memory(pairs)
         for source in (pairs, stored):
             cool(source, stored, np.eye(3), Schedule(steps=1), rng=np.random.default_rng(0))
 

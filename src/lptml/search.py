@@ -43,11 +43,10 @@ from lptml._search_result import (
 )
 from lptml._search_setup import Setup, check_arguments, make_entropy, prepare
 from lptml._threads import single_threaded
-from lptml._trial import Problem, TrialStatus
+from lptml._trial import Problem, TrialStatus, compile_trial
 from lptml.constraints import Floats, Source
 from lptml.engines import Engine, make_engine
 from lptml.engines.base import PartitionedSource
-from lptml.sdp import compile_now
 
 __all__ = [
     "Counted",
@@ -172,8 +171,7 @@ def search(
         n_candidates=n_candidates,
     )
     check_arguments(source, setup, max_trials, trials_per_level, time_limit, target_cost)
-    if solver == "numba":
-        compile_now()
+    compile_trial(solver)
     runner = make_engine(engine, n_jobs=n_jobs)
     move = getattr(source, "on", None)  # partitions that can be read anywhere are read where the trials run
     source = source if move is None else move(runner)
