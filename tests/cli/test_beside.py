@@ -82,7 +82,7 @@ def test_the_commands_search_beside_and_show_it(wine, command):
         [sys.executable, "-m", "lptml", *command, page.name, "--label", "class"], cwd=wine, check=True
     )
     text = page.read_text()
-    assert re.search(r"a search for the least cost alone, on pairs of rows: [1-9]\d* trials", text)
+    assert re.search(r"a search for the least cost alone, on pairs of rows: \d+ trials", text)
     assert 'id="support-table"' in text
 
 
