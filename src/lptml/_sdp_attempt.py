@@ -11,7 +11,7 @@ from lptml import _sdp_kernel as kernel
 from lptml._compile import helper
 from lptml._sdp_dense import cholesky, product, sandwich, transpose, triangular_inverse
 from lptml._sdp_scaling import scale_problem
-from lptml.certify import RADIUS, check_certificate_arrays, check_optimum_arrays
+from lptml.certify import RADIUS, check_certificate_arrays, check_optimum_arrays, eigenvalues
 from lptml.constraints import Floats, Ints
 
 UNSETTLED = 0  # neither of the others could be verified
@@ -147,7 +147,7 @@ def _lift(U: Floats, sign: Floats, y: Floats) -> bool:
     triangular_inverse(P, Li)
     transpose(Li, Lit)
     sandwich(Li, S, Lit, work, M)
-    low = np.linalg.eigvalsh(M)[0]
+    low = eigenvalues(M)[0]
     if low < 1e-14:
         more = (1e-12 - 1.001 * min(low, 0.0)) / count
         for i in range(m):

@@ -1,133 +1,63 @@
 """Dense linear algebra for the interior-point kernel: plain loops when small, BLAS and LAPACK when large.
 
 Calls into BLAS cost about a microsecond each, which is what a whole step costs at d = 2; from a few dozen
-rows on, BLAS is many times faster than any loop. The routines are SciPy's own (its Cython interface),
-registered under names of ours so that Numba can cache the compiled code on disk. They are called from
-functions of their own: without that code the loops are short enough for LLVM to inline, which saves a sixth
-of a solve at d = 2.
+rows on, BLAS is many times faster than any loop. It is called from functions of their own: without that code
+the loops are short enough for LLVM to inline, which saves a sixth of a solve at d = 2.
 
 Matrices are C-ordered. A Cholesky factor is lower triangular and lives in the lower triangle of its array;
 the strict upper triangle is never read or written, so callers may keep data there.
 """
 
-import llvmlite.binding as llvm
 import numpy as np
-from numba import types
-from numba.extending import get_cython_function_address
-from numpy.typing import NDArray
 
 from lptml._compile import helper
+from lptml._lapack import COUNT, NORMAL, ONE, TRANSPOSED, UPPER, ZERO, dgemm, dpotrf, dpotrs, dsyrk
 from lptml.constraints import Floats
 
 BLAS_FROM = 40  # rows from which a BLAS call beats the loops (measured; flat between 24 and 64)
 
-for _module, _name in (
-    ("scipy.linalg.cython_blas", "dsyrk"),
-    ("scipy.linalg.cython_blas", "dgemm"),
-    ("scipy.linalg.cython_lapack", "dpotrf"),
-    ("scipy.linalg.cython_lapack", "dpotrs"),
-):
-    llvm.add_symbol(f"lptml_{_name}", get_cython_function_address(_module, _name))
-
-_ptr = types.voidptr
-_dsyrk = types.ExternalFunction("lptml_dsyrk", types.void(*[_ptr] * 10))
-_dgemm = types.ExternalFunction("lptml_dgemm", types.void(*[_ptr] * 13))
-_dpotrf = types.ExternalFunction("lptml_dpotrf", types.void(*[_ptr] * 5))
-_dpotrs = types.ExternalFunction("lptml_dpotrs", types.void(*[_ptr] * 8))
-
-
-# Fortran sees the transpose of a C-ordered array, so its upper triangle is our lower one.
-UPPER, TRANSPOSED, NORMAL = ord("U"), ord("T"), ord("N")
-
-
-@helper
-def _codes(a: int, b: int) -> NDArray[np.uint8]:
-    out = np.empty(2, np.uint8)
-    out[0] = a
-    out[1] = b
-    return out
-
-
-@helper
-def _sizes(a: int, b: int, c: int) -> NDArray[np.int32]:
-    out = np.empty(3, np.int32)
-    out[0] = a
-    out[1] = b
-    out[2] = c
-    return out
-
-
-@helper
-def _one_zero() -> Floats:
-    out = np.empty(2)
-    out[0] = 1.0
-    out[1] = 0.0
-    return out
-
 
 @helper
 def _blas_cholesky(a: Floats) -> bool:
-    size = _sizes(a.shape[0], 0, 0)
+    size = np.empty(2, np.int32)
+    size[0] = a.shape[0]
     info = size[1:]
-    _dpotrf(_codes(UPPER, 0).ctypes, size.ctypes, a.ctypes, size.ctypes, info.ctypes)
+    dpotrf(UPPER.ctypes, size.ctypes, a.ctypes, size.ctypes, info.ctypes)
     return info[0] == 0
 
 
 @helper
 def _blas_cholesky_solve(L: Floats, x: Floats) -> None:
-    code = _codes(UPPER, 0)
-    size = _sizes(L.shape[0], 1, 0)
-    one = size[1:]
-    info = size[2:]
-    _dpotrs(code.ctypes, size.ctypes, one.ctypes, L.ctypes, size.ctypes, x.ctypes, size.ctypes, info.ctypes)
+    size = np.empty(2, np.int32)
+    size[0] = L.shape[0]
+    info = size[1:]
+    dpotrs(UPPER.ctypes, size.ctypes, COUNT.ctypes, L.ctypes, size.ctypes, x.ctypes, size.ctypes, info.ctypes)
 
 
 @helper
 def _blas_gram(B: Floats, out: Floats) -> None:
-    code = _codes(UPPER, TRANSPOSED)
-    size = _sizes(B.shape[0], B.shape[1], 0)
-    value = _one_zero()
-    trans = code[1:]
-    depth = size[1:]
-    zero = value[1:]
-    _dsyrk(
-        code.ctypes,
-        trans.ctypes,
-        size.ctypes,
-        depth.ctypes,
-        value.ctypes,
-        B.ctypes,
-        depth.ctypes,
-        zero.ctypes,
-        out.ctypes,
-        size.ctypes,
-    )
+    size = np.empty(2, np.int32)
+    size[0] = B.shape[0]
+    size[1] = B.shape[1]
+    depth = size[1:].ctypes
+    dsyrk(
+        UPPER.ctypes, TRANSPOSED.ctypes, size.ctypes, depth, ONE.ctypes, B.ctypes, depth,
+        ZERO.ctypes, out.ctypes, size.ctypes,
+    )  # fmt: skip
 
 
 @helper
 def _blas_product(a: Floats, b: Floats, out: Floats) -> None:
     # Fortran sees the transposes: out' = b'a'.
-    code = _codes(NORMAL, 0)
-    size = _sizes(b.shape[1], a.shape[0], a.shape[1])
-    value = _one_zero()
-    rows = size[1:]
-    depth = size[2:]
-    zero = value[1:]
-    _dgemm(
-        code.ctypes,
-        code.ctypes,
-        size.ctypes,
-        rows.ctypes,
-        depth.ctypes,
-        value.ctypes,
-        b.ctypes,
-        size.ctypes,
-        a.ctypes,
-        depth.ctypes,
-        zero.ctypes,
-        out.ctypes,
-        size.ctypes,
-    )
+    size = np.empty(3, np.int32)
+    size[0] = b.shape[1]
+    size[1] = a.shape[0]
+    size[2] = a.shape[1]
+    rows, depth = size[1:].ctypes, size[2:].ctypes
+    dgemm(
+        NORMAL.ctypes, NORMAL.ctypes, size.ctypes, rows, depth, ONE.ctypes, b.ctypes, size.ctypes,
+        a.ctypes, depth, ZERO.ctypes, out.ctypes, size.ctypes,
+    )  # fmt: skip
 
 
 @helper

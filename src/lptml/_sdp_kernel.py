@@ -360,7 +360,7 @@ def solve(
                 reduced = xz + ap * inner(dX, Z) + ad * inner(X, dZ) + ap * ad * inner(dX, dZ)
                 after += max(0.0, reduced - c * d)
                 # Mehrotra's sigma; the power as in SDPT3, at least 2.
-                target = mu * min(1.0, max(0.0, after / comp) ** max(2.0, 3.0 * min(ap, ad) ** 2))
+                target = mu * min(1.0, max(0.0, after / comp) ** max(2.0, 3.0 * min(ap, ad) * min(ap, ad)))
         iteration += 1
         if max(ap, ad) < 0.1 and worst_p > 1e-3 and not restarted:
             # Short steps towards feasibility: probably there is none. Start where the elastic variable leads.

@@ -23,6 +23,7 @@ import numpy as np
 from numba import njit
 
 from lptml._compile import helper
+from lptml._lapack import NORMAL, UPPER, dsyev
 from lptml.constraints import ConstraintSet, Floats
 
 #: A certificate must rule out every metric whose trace, in normalised units, is below this. Under a larger
@@ -111,14 +112,29 @@ def _weighted_sum(V: Floats, W: Floats, coefficient: Floats) -> Floats:
 
 
 @helper
-def _eigenvalues(S: Floats) -> Floats:
+def eigenvalues(S: Floats) -> Floats:
     """The eigenvalues of a symmetric matrix, ascending."""
-    if len(S) != 2:
-        return np.asarray(np.linalg.eigvalsh(S))
-    mean, half = 0.5 * (S[0, 0] + S[1, 1]), 0.5 * (S[0, 0] - S[1, 1])  # LAPACK takes microseconds to begin
-    radius = np.sqrt(half * half + S[1, 0] * S[1, 0])
-    out = np.empty(2)
-    out[0], out[1] = mean - radius, mean + radius
+    d = len(S)
+    out = np.empty(d)
+    if d == 2:  # LAPACK takes microseconds to begin
+        mean, half = 0.5 * (S[0, 0] + S[1, 1]), 0.5 * (S[0, 0] - S[1, 1])
+        radius = np.sqrt(half * half + S[1, 0] * S[1, 0])
+        out[0], out[1] = mean - radius, mean + radius
+        return out
+    work = np.empty((2 * d + 34, d))  # a copy of S, which LAPACK destroys, then what it recommends itself
+    for p in range(d):
+        for q in range(d):
+            work[p, q] = S[p, q]
+    size = np.empty(3, np.int32)
+    size[0] = d
+    size[1] = (d + 34) * d
+    info = size[2:]
+    dsyev(
+        NORMAL.ctypes, UPPER.ctypes, size.ctypes, work.ctypes, size.ctypes, out.ctypes,
+        work[d:].ctypes, size[1:].ctypes, info.ctypes,
+    )  # fmt: skip
+    if info[0] != 0:
+        out[0] = -np.inf  # what nothing is accepted with
     return out
 
 
@@ -140,7 +156,7 @@ def check_optimum_arrays(
     scale = _normalise(V, W, bound)
     size = 0.0
     for p in range(d):
-        size += C0[p, p] / scale[p] ** 2 / d
+        size += C0[p, p] / (scale[p] * scale[p]) / d
     c = c / size
     Z = np.empty((d, d))
     An = np.empty((d, d))
@@ -194,8 +210,8 @@ def check_optimum_arrays(
             total += Z[p, q]
     if not np.isfinite(total):
         return np.inf, np.inf, np.inf, np.inf
-    wa = _eigenvalues(An)
-    wz = _eigenvalues(Z)
+    wa = eigenvalues(An)
+    wz = eigenvalues(Z)
     yardstick = abs(objective) + abs(dual_objective)
     if c > 0.0:
         yardstick = c * d + abs(objective)
@@ -240,9 +256,9 @@ def check_certificate_arrays(
         coefficient[i] = sign[i] * y[i] / total
         gap -= coefficient[i] * bound[i]
         for p in range(d):
-            size += abs(coefficient[i]) * V[i, p] ** 2
+            size += abs(coefficient[i]) * V[i, p] * V[i, p]
             if W.shape[0] > 0:
-                size += abs(coefficient[i]) * W[i, p] ** 2
+                size += abs(coefficient[i]) * W[i, p] * W[i, p]
     S = _weighted_sum(V, W, coefficient)
     if R.shape[0] > 0:
         for p in range(d):
@@ -254,7 +270,7 @@ def check_certificate_arrays(
         return -1.0, 0.0
     # Below this the sign of an eigenvalue is rounding.
     rounding = 4e-16 * (d + m) * size
-    low = _eigenvalues(S)[0]
+    low = eigenvalues(S)[0]
     radius = np.inf if low >= -rounding else gap / -low
     return gap, radius
 
