@@ -16,9 +16,10 @@ A candidate whose first folds are clearly worse than the best so far is not fitt
 
 Weights. A hundred points cannot tell candidates apart that differ by a percent, and picking the luckiest
 costs about one. So the result is the mean of the candidates' matrices, brought to the same median distance,
-with weights odds * exp(2.5 z): z is how many standard errors a candidate scores behind the best one, over the
-same points, and the odds say how often such a candidate is good, without looking at the scores: with many
-points a feature the sharp ones, with few those that shrink, with less than one the standardised metric.
+with weights odds * exp(-0.75 z^2): z is how many standard errors a candidate scores behind the best one, over
+the same points, so that what may be chance counts little and what cannot be counts fully. The odds say how
+often such a candidate is good on data of this shape, without looking at the scores
+(``lptml._candidates``); with less than one point a feature, the standardised metric takes over.
 ``validation=None`` in :class:`lptml.LPTML_Supervised` does without all this.
 """
 
@@ -48,10 +49,10 @@ FOLDS = 3
 NEIGHBORS = (4, 8)
 #: Points that candidates are compared on; more are sampled. Scores are then known to half a percent.
 VALIDATION_POINTS = 3000
-_SHARPNESS = 2.5  # of the weights: their logarithm falls by this for each standard error behind the best
+_SHARPNESS = 1.5  # times the likelihood's exponent z^2 / 2 that two candidates are equally good
 _CAUTION = 4.0  # times (features a point)^2: what the logarithms of the odds lose against the reference
-_NEGLIGIBLE = 0.05  # of the largest weight; candidates below it are left out of the mean
-_MOST = 6  # candidates in the mean
+_NEGLIGIBLE = 0.03  # of the largest weight; candidates below it are left out of the mean
+_MOST = 8  # candidates in the mean
 _HOPELESS = 2.0  # standard errors behind the best at which a candidate is given up
 _SOFT = 0.1  # weight of the share of right votes, beside the right verdicts
 
@@ -230,7 +231,7 @@ def _weights(scores: Floats, w: Floats, log_odds: Floats) -> Floats:
     logarithm = np.full(len(scores), -np.inf)
     for k in np.flatnonzero(whole):
         behind, error = _difference(scores[k], best, w)
-        logarithm[k] = log_odds[k] + _SHARPNESS * behind / error
+        logarithm[k] = log_odds[k] - _SHARPNESS * (behind / error) ** 2 / 2
     weights = np.exp(logarithm - logarithm.max())
     weights[weights < max(_NEGLIGIBLE, np.sort(weights)[-_MOST:][0])] = 0.0
     return np.asarray(weights / weights.sum())
@@ -260,9 +261,9 @@ def _compare(
             best = scores
         tried.append((scores, time.perf_counter() - start))
         display.show(len(tried), f"best score {w @ best / w.sum():.4f}")
-    rho = view.X.shape[1] / len(rows)
-    log_odds = np.array([candidate.log_odds(rho) for candidate in candidates[: len(tried)]])
-    log_odds[1:] -= _CAUTION * rho**2
+    shape = sample.shape
+    log_odds = np.array([candidate.log_odds(shape) for candidate in candidates[: len(tried)]])
+    log_odds[1:] -= _CAUTION * shape.rho**2
     weights = _weights(np.array([scores for scores, _ in tried]), w, log_odds)
     reference = tried[0][0]
     table = []

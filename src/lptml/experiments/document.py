@@ -64,10 +64,10 @@ def _opening(records: dict[str, Record]) -> str:
 This page is written by `lptml reproduce all --document docs/reproduction.md` ({options["mode"]} mode, seed
 {options["seed"]}); every number on it is measured by that run, except those in columns headed "paper".
 Protocol: {options["folds"]}-fold cross-validation, k-NN with k = {options["neighbors"]}, up to
-{options["repeats"]} executions for accuracies and {options["few_repeats"]} for the curves and under label
-noise (each table says how many the run had time for). Data sets of more than {options["most_points"]} points
-are sampled down to that size in each execution; Digits is projected to 20 principal components. ± is the
-standard deviation over executions, as in the paper.
+{options["repeats"]} executions for accuracies, {options["noise_repeats"]} under uniform label noise,
+{options["few_repeats"]} under adversarial noise and for the curves (each table says how many the run had time
+for). Data sets of more than {options["most_points"]} points are sampled down to that size in each execution;
+Digits is projected to 20 principal components. ± is the standard deviation over executions, as in the paper.
 
 Methods: k-NN on the raw features (Euclidean), after StandardScaler or RobustScaler, or after the metric of
 NCA (scikit-learn), ITML, LMNN, MMC, MCML, LFDA, RCA ([our implementations](baselines.md)), of *LPTML plain*
@@ -274,8 +274,8 @@ def _noise(record: Record, images: str) -> str:
     return f"""
 ## Label noise
 
-Share of wrong training labels; clean test labels; {count_executions(summary["suspects"])}. Each
-cell is accuracy in %, three ways: as it is / with the k-NN labels cleaned by our suspects / with clean k-NN
+Share of wrong training labels; clean test labels; {count_executions(summary["suspects"])} under uniform
+noise. Each cell is accuracy in %, three ways: as it is / with the k-NN labels cleaned by our suspects / with clean k-NN
 labels. "adversarial" flips whole neighbourhoods of five points.
 
 ![accuracy under label noise]({images}/noise.png)

@@ -42,13 +42,14 @@ def tasks(options: Options) -> tuple[list[dict[str, Any]], list[str]]:
     """One task a data set, kind, share and execution; without noise both kinds are the same."""
     names, missing = available(_SETS, options)
     shares = (0.0, 0.2) if options.is_quick else _SHARES
+    repeats = {"uniform": options.noise_repeats, "adversarial": options.few_repeats}
     return [
         {"dataset": name, "kind": kind, "share": share, "repeat": repeat}
-        for repeat in range(options.few_repeats)
+        for repeat in range(max(repeats.values()))
         for name in names
         for kind in _KINDS
         for share in shares
-        if share > 0 or kind == "uniform"
+        if repeat < repeats[kind] and (share > 0 or kind == "uniform")
     ], missing
 
 

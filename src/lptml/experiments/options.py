@@ -21,8 +21,10 @@ class Options:
     repeats : int
         Executions of the accuracy table and of the poisoning figure (paper: 50).
     few_repeats : int
-        Executions of the figures over iterations and dimensions (paper: 10), and of the label-noise
-        experiment.
+        Executions of the figures over iterations and dimensions (paper: 10), and under adversarial label
+        noise.
+    noise_repeats : int
+        Executions under uniform label noise.
     folds, neighbors : int
         2-fold cross-validation and k-NN with k = 4, as in the paper.
     trials : int
@@ -56,6 +58,7 @@ class Options:
     mode: str = "full"
     repeats: int = 50
     few_repeats: int = 10
+    noise_repeats: int = 20
     folds: int = 2
     neighbors: int = 4
     trials: int = 2000
@@ -72,7 +75,9 @@ class Options:
     resume: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("repeats", "few_repeats", "neighbors", "trials", "plain_dimension", "n_jobs"):
+        for name in (
+            "repeats", "few_repeats", "noise_repeats", "neighbors", "trials", "plain_dimension", "n_jobs",
+        ):  # fmt: skip
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
         if self.folds < 2:
@@ -96,6 +101,7 @@ class Options:
             mode="quick",
             repeats=1,
             few_repeats=1,
+            noise_repeats=1,
             trials=50,
             most_points=120,
             n_jobs=min(2, os.cpu_count() or 1),
