@@ -131,9 +131,9 @@ class Candidate:
     uses_labels: bool
     make: Make
     odds: float = 0.0
-    """Logarithm of the odds that it is good, before any score; to it is added"""
+    """Logarithm of the odds that it is good, before any score, where all of ``Shape`` is zero."""
     slopes: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """this much for each unit of rho, q and spread."""
+    """What the logarithm gains for each unit of rho, q and spread."""
 
     def log_odds(self, shape: Shape) -> float:
         return float(np.clip(self.odds + np.dot(self.slopes, shape), -_FIRM, _FIRM))
@@ -206,7 +206,7 @@ def _discriminant(shrinkage: float, rest: float) -> Make:
 
 
 def _half_euclidean(view: View) -> Floats:
-    units = np.ones(view.X.shape[1])
+    units = np.full(view.X.shape[1], view.scale.max())  # one for all; its size makes no difference
     return priors.within(view.half_round(units), units)
 
 

@@ -275,8 +275,8 @@ def _noise(record: Record, images: str) -> str:
 ## Label noise
 
 Share of wrong training labels; clean test labels; {count_executions(summary["suspects"])} under uniform
-noise. Each cell is accuracy in %, three ways: as it is / with the k-NN labels cleaned by our suspects / with clean k-NN
-labels. "adversarial" flips whole neighbourhoods of five points.
+noise. Each cell is accuracy in %, three ways: as it is / with the k-NN labels cleaned by our suspects / with
+clean k-NN labels. "adversarial" flips whole neighbourhoods of five points.
 
 ![accuracy under label noise]({images}/noise.png)
 
