@@ -29,8 +29,8 @@ def check_points(X: ArrayLike, name: str, *, ndim: int) -> Floats:
     largest = max(float(array.max(initial=0.0)), -float(array.min(initial=0.0)))
     if largest > LARGEST:
         raise ValueError(
-            f"{name} holds a value of size {largest:.0e}, more than {LARGEST:.0e}: its squares overflow. Scale the "
-            "features, or drop what stands for a missing value"
+            f"{name} holds a value of size {largest:.0e}, more than {LARGEST:.0e}: its squares overflow. "
+            "Scale the features, or drop what stands for a missing value"
         )
     return array
 
