@@ -260,7 +260,7 @@ on a machine with {summary["cores"]} cores (other load on the machine counts). T
 
 
 def _noise(record: Record, images: str) -> str:
-    summary = record["summary"]
+    summary, options = record["summary"], record["options"]
     blocks = []
     for kind, by_data in summary["accuracy"].items():
         for name, by_method in by_data.items():
@@ -274,9 +274,10 @@ def _noise(record: Record, images: str) -> str:
     return f"""
 ## Label noise
 
-Share of wrong training labels; clean test labels; {count_executions(summary["suspects"])} under uniform
-noise. Each cell is accuracy in %, three ways: as it is / with the k-NN labels cleaned by our suspects / with
-clean k-NN labels. "adversarial" flips whole neighbourhoods of five points.
+Share of wrong training labels; clean test labels; {count_executions(summary["suspects"])} (up to
+{options["noise_repeats"]} under uniform, {options["few_repeats"]} under adversarial noise). Each cell is
+accuracy in %, three ways: as it is / with the k-NN labels cleaned by our suspects / with clean k-NN labels.
+"adversarial" flips whole neighbourhoods of five points.
 
 ![accuracy under label noise]({images}/noise.png)
 
