@@ -29,7 +29,7 @@ from lptml.cli.output import check_target, emit, progress, write_text
 from lptml.cli.pairs import Pairs, read_pairs
 from lptml.cli.prepare import Points
 
-SEARCH_SECONDS = 0.2
+SEARCH_SECONDS = 0.5
 
 
 @click.command()
