@@ -193,9 +193,6 @@ REFUSED = {
         {},
         r"weights .*negative",
     ),
-    "features whose squares overflow": (LPTML(), (PAIRS * 1e160, Y), {}, "overflow"),
-    "points whose squares overflow": (LPTML_Supervised(), (X * 1e200, LABELS), {}, "overflow"),
-    "triplets whose squares overflow": (LPTML_Triplets(), (TRIPLETS * 1e160,), {}, "overflow"),
     "weights of quadruplets twice": (
         LPTML_Quadruplets(),
         (QUADRUPLETS, np.ones(30)),

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 from lptml.cli import least_cost
-from lptml.cli.beside import beside
+from lptml.cli.beside import _interrupts_wait, beside
 
 PARENT = int(os.environ.setdefault("LPTML_TEST_PARENT", str(os.getpid())))
 
@@ -58,6 +59,32 @@ def test_nothing_is_left_when_the_block_ends_early():
         assert process.is_alive()
     assert not process.is_alive()
     assert multiprocessing.active_children() == []
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="no signals to threads")
+def test_ctrl_c_amid_the_start_waits_for_its_end():
+    go, done = threading.Event(), []
+
+    def press() -> None:  # the signal comes to a thread that does not hold it back
+        go.wait()
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+    def start() -> None:
+        with _interrupts_wait():
+            go.set()
+            thread.join()
+            done.append("the block")
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            start()
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert done == ["the block"]
 
 
 @pytest.fixture(scope="module")

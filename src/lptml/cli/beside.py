@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from types import FrameType
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -30,9 +32,6 @@ def beside(function: Callable[..., T], *arguments: Any) -> Iterator[Callable[[],
     context = get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_answer, args=(sender, function, arguments), daemon=True)
-    with _interrupts_wait():
-        process.start()
-    sender.close()
 
     def result() -> T:
         try:
@@ -41,10 +40,14 @@ def beside(function: Callable[..., T], *arguments: Any) -> Iterator[Callable[[],
             return function(*arguments)
 
     try:
+        with _interrupts_wait():
+            process.start()
+        sender.close()
         yield result
     finally:
-        process.kill()
-        process.join()
+        if process.pid is not None:
+            process.kill()
+            process.join()
         receiver.close()
 
 
@@ -55,15 +58,27 @@ def _answer(sender: Connection, function: Callable[..., Any], arguments: tuple[A
 
 @contextlib.contextmanager
 def _interrupts_wait() -> Iterator[None]:
-    """Hold Ctrl-C back; a process that is started meanwhile never hears it."""
+    """Hold Ctrl-C back until the block has ended; a process that is started in it never hears it.
+
+    The mask is what that process inherits. It does not keep Ctrl-C from Python, which hears it through any of
+    its threads, so the handler waits too: an exception amid the start would leave half a process behind.
+    """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
     from multiprocessing import resource_tracker
 
     resource_tracker.ensure_running()  # it lets interrupts through again when it starts
+    came: list[tuple[int, FrameType | None]] = []
+    handler = None
+    if threading.current_thread() is threading.main_thread():  # elsewhere there is no handler to replace
+        handler = signal.signal(signal.SIGINT, lambda *interrupt: came.append(interrupt))
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if handler is not None:
+            signal.signal(signal.SIGINT, handler)
+    if came and callable(handler):
+        handler(*came[0])

@@ -15,9 +15,9 @@ import numpy as np
 
 from lptml.cli.errors import InputError, quoted
 from lptml.cli.tables import Column, Table
-from lptml.validation import LARGEST
 
 IMPUTE = ("median", "mean", "zero", "drop")
+LARGEST = 1e100  # squares and sums of squares of features must not overflow
 MAX_CATEGORIES = 64  # more values than this is an identifier, not a category
 
 
