@@ -3,7 +3,6 @@
 import io
 import os
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
