@@ -14,9 +14,10 @@ import scs
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from lptml import _sdp_kernel as kernel
 from lptml._sdp_attempt import attempt
+from lptml._sdp_kernel import solve
 from lptml._sdp_scaling import scale_problem
+from lptml._units import Matrices, Matrix, Vector, entry
 from lptml.constraints import ConstraintSet
 from lptml.sdp import ACCEPT, ATTEMPTS, Problem, Status, solve_basis, solve_problem
 
@@ -100,18 +101,23 @@ def seconds(run: Callable[[], Any]) -> float:
     return (time.process_time() - start) / repeats
 
 
-def kernel_seconds(p: Problem) -> float:
+@entry
+def kernel(
+    U: Matrix, sign: Vector, h: Vector, R: Matrices, elastic: float, mats: Matrices, vecs: Matrix
+) -> int:
     """The interior-point method alone."""
+    C0, T, A, X = mats[0], mats[1], mats[2], mats[3]
+    m = U.shape[0]
+    return solve(U, m, sign, h, R, C0, 0.0, elastic, TOLERANCE, TOLERANCE, 80, T, A, X, vecs[0], vecs[1])[0]
+
+
+def kernel_seconds(p: Problem) -> float:
     (m, d), first = p.V.shape, ATTEMPTS[0]
     U, h, R = np.empty((m, d)), np.empty(m), np.empty((0, d, d))
-    C0, T, A, X = np.empty((4, d, d))
-    y, z, units = np.empty((3, m))
+    mats, vecs, units = np.empty((4, d, d)), np.empty((2, m)), np.empty(m)
+    C0, T = mats[:2]
     scale_problem(p.V, p.W, p.sign, p.bound, p.R, 0.0, p.C0, first.lower, first.cost, U, h, R, C0, T, units)
-    return seconds(
-        lambda: kernel.solve(
-            U, m, p.sign, h, R, C0, 0.0, first.elastic, TOLERANCE, TOLERANCE, 80, T, A, X, y, z
-        )
-    )
+    return seconds(lambda: kernel(U, p.sign, h, R, first.elastic, mats, vecs))
 
 
 def compiled_seconds(p: Problem) -> float:

@@ -397,7 +397,7 @@ def nan_answer(*arguments):
 def test_a_wrong_kernel_is_found_out(monkeypatch, answer):
     F, C0 = random_instance(7)
     right = solve_basis(F, C0)
-    monkeypatch.setattr(_sdp_attempt.kernel, "solve", answer)
+    monkeypatch.setattr(_sdp_attempt, "solve", answer)
     monkeypatch.setattr(sdp, "attempt", _sdp_attempt.attempt.py_func)
     rescued = solve_basis(F, C0)
     assert rescued.solver == "clarabel"

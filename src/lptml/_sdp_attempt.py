@@ -5,14 +5,12 @@ needs, a few more. What Python does, besides, only one thread at a time can do.
 """
 
 import numpy as np
-from numba import njit
 
-from lptml import _sdp_kernel as kernel
-from lptml._compile import helper
 from lptml._sdp_dense import cholesky, product, sandwich, transpose, triangular_inverse
+from lptml._sdp_kernel import solve
 from lptml._sdp_scaling import scale_problem
+from lptml._units import Indices, Matrices, Matrix, Vector, entry, unit
 from lptml.certify import RADIUS, check_certificate_arrays, check_optimum_arrays, eigenvalues
-from lptml.constraints import Floats, Ints
 
 UNSETTLED = 0  # neither of the others could be verified
 OPTIMAL = 1
@@ -20,15 +18,15 @@ INFEASIBLE = 2
 NOTHING_ASKED = 3  # no lower bound, no log det: A = 0, which is left to the caller
 
 
-@njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
+@entry
 def attempt(
-    V: Floats,
-    W: Floats,
-    sign: Floats,
-    bound: Floats,
-    R: Floats,
+    V: Matrix,
+    W: Matrix,
+    sign: Vector,
+    bound: Vector,
+    R: Matrices,
     rho: float,
-    C0: Floats,
+    C0: Matrix,
     c: float,
     lower: float,
     cost: float,
@@ -37,9 +35,9 @@ def attempt(
     loose: float,
     max_iter: int,
     accept: float,
-    metrics: Floats,
-    multipliers: Floats,
-    support: Ints,
+    metrics: Matrices,
+    multipliers: Matrix,
+    support: Indices,
 ) -> tuple[int, int, int, float, float, float, float, float, float]:
     """Solve an instance; returns verdict, iterations, size of the support, elastic variable, <C0, A>, and
     four numbers.
@@ -69,9 +67,7 @@ def attempt(
     Cs = np.empty((d, d))
     T = np.empty((d, d))
     size = scale_problem(V, W, sign, bound, R, rho, C0, lower, cost, U, h, Rs, Cs, T, units)
-    _, iterations, t = kernel.solve(
-        U, m, sign, h, Rs, Cs, c / size, elastic, tol, loose, max_iter, T, A, X, y, z
-    )
+    _, iterations, t = solve(U, m, sign, h, Rs, Cs, c / size, elastic, tol, loose, max_iter, T, A, X, y, z)
     tight = 0
     for i in range(m):
         if y[i] > z[i]:
@@ -106,8 +102,8 @@ def attempt(
     return UNSETTLED, iterations, tight, t, linear, np.inf, np.inf, np.inf, np.inf
 
 
-@helper
-def _lift(U: Floats, sign: Floats, y: Floats) -> bool:
+@unit
+def _lift(U: Matrix, sign: Vector, y: Vector) -> bool:
     """``_farkas.lifted`` for pairs whose upper bounds span the space; False where they do not.
 
     Multipliers y with sum y_i s_i u_i u_i' almost semidefinite get it wholly, by more weight on the upper

@@ -12,6 +12,7 @@ import numpy as np
 
 from lptml._compile import helper
 from lptml._lapack import COUNT, NORMAL, ONE, TRANSPOSED, UPPER, ZERO, dgemm, dpotrf, dpotrs, dsyrk
+from lptml._units import FixedMatrix, Matrix, Vector, unit
 from lptml.constraints import Floats
 
 BLAS_FROM = 40  # rows from which a BLAS call beats the loops (measured; flat between 24 and 64)
@@ -60,8 +61,8 @@ def _blas_product(a: Floats, b: Floats, out: Floats) -> None:
     )  # fmt: skip
 
 
-@helper
-def cholesky(a: Floats) -> bool:
+@unit
+def cholesky(a: Matrix) -> bool:
     """Factor a = LL' in the lower triangle of a; False if a is not numerically positive definite."""
     n = a.shape[0]
     if n >= BLAS_FROM:
@@ -82,8 +83,8 @@ def cholesky(a: Floats) -> bool:
     return True
 
 
-@helper
-def cholesky_solve(L: Floats, x: Floats) -> None:
+@unit
+def cholesky_solve(L: Matrix, x: Vector) -> None:
     """x <- (LL')^-1 x."""
     n = L.shape[0]
     if n >= BLAS_FROM:
@@ -101,8 +102,8 @@ def cholesky_solve(L: Floats, x: Floats) -> None:
             x[p] -= L[i, p] * xi
 
 
-@helper
-def triangular_inverse(L: Floats, out: Floats) -> None:
+@unit
+def triangular_inverse(L: Matrix, out: Matrix) -> None:
     """out <- L^-1 for lower triangular L; the upper triangle of out is set to zero."""
     n = L.shape[0]
     for i in range(n):
@@ -116,8 +117,8 @@ def triangular_inverse(L: Floats, out: Floats) -> None:
         out[i, i] = diagonal
 
 
-@helper
-def gram(B: Floats, out: Floats) -> None:
+@unit
+def gram(B: Matrix, out: Matrix) -> None:
     """Lower triangle of out <- BB'."""
     k, d = B.shape
     if k >= BLAS_FROM:
@@ -131,8 +132,8 @@ def gram(B: Floats, out: Floats) -> None:
             out[i, j] = total
 
 
-@helper
-def product(a: Floats, b: Floats, out: Floats) -> None:
+@unit
+def product(a: FixedMatrix, b: FixedMatrix, out: Matrix) -> None:
     """out <- ab."""
     n, k = a.shape
     m = b.shape[1]
@@ -157,24 +158,24 @@ def product(a: Floats, b: Floats, out: Floats) -> None:
                 out[i, j] += factor * b[p, j]
 
 
-@helper
-def transpose(a: Floats, out: Floats) -> None:
+@unit
+def transpose(a: Matrix, out: Matrix) -> None:
     """out <- a'."""
     for i in range(a.shape[0]):
         for j in range(a.shape[1]):
             out[j, i] = a[i, j]
 
 
-@helper
-def combine(alpha: float, a: Floats, beta: float, b: Floats, out: Floats) -> None:
+@unit
+def combine(alpha: float, a: Matrix, beta: float, b: Matrix, out: Matrix) -> None:
     """out <- alpha a + beta b."""
     for i in range(a.shape[0]):
         for j in range(a.shape[1]):
             out[i, j] = alpha * a[i, j] + beta * b[i, j]
 
 
-@helper
-def symmetric_part(a: Floats) -> None:
+@unit
+def symmetric_part(a: Matrix) -> None:
     """a <- (a + a') / 2."""
     for i in range(a.shape[0]):
         for j in range(i):
@@ -183,16 +184,16 @@ def symmetric_part(a: Floats) -> None:
             a[j, i] = mean
 
 
-@helper
-def sandwich(a: Floats, b: Floats, c: Floats, work: Floats, out: Floats) -> None:
+@unit
+def sandwich(a: Matrix, b: Matrix, c: Matrix, work: Matrix, out: Matrix) -> None:
     """out <- the symmetric part of abc."""
     product(a, b, work)
     product(work, c, out)
     symmetric_part(out)
 
 
-@helper
-def inner(a: Floats, b: Floats) -> float:
+@unit
+def inner(a: Matrix, b: Matrix) -> float:
     """<a, b> for two matrices."""
     total = 0.0
     for i in range(a.shape[0]):
@@ -201,8 +202,8 @@ def inner(a: Floats, b: Floats) -> float:
     return total
 
 
-@helper
-def smallest_eigenvalue(a: Floats, diagonal: Floats, off: Floats) -> float:
+@unit
+def smallest_eigenvalue(a: Matrix, diagonal: Vector, off: Vector) -> float:
     """A lower bound on the smallest eigenvalue of symmetric a, within a thousandth of it. Destroys a.
 
     Householder reduction to a tridiagonal matrix, then bisection with Sturm counts. Stops early when the

@@ -24,9 +24,7 @@ folded.
 """
 
 import numpy as np
-from numba import njit
 
-from lptml._compile import helper
 from lptml._sdp_dense import (
     cholesky,
     cholesky_solve,
@@ -39,7 +37,7 @@ from lptml._sdp_dense import (
     transpose,
     triangular_inverse,
 )
-from lptml.constraints import Floats
+from lptml._units import Matrices, Matrix, Vector, unit
 
 CONVERGED = 0
 STALLED = 1
@@ -47,8 +45,8 @@ BROKEN = 2
 WELL_POSED = 1e-4  # the error down to which the Schur complement is conditioned well enough
 
 
-@helper
-def _values(U: Floats, m: int, sign: Floats, R: Floats, T: Floats, work: Floats, out: Floats) -> None:
+@unit
+def _values(U: Matrix, m: int, sign: Vector, R: Matrices, T: Matrix, work: Matrix, out: Vector) -> None:
     """out_i <- s_i <C_i, T> for every constraint, the general one last."""
     k, d = U.shape
     product(U, T, work)
@@ -64,9 +62,9 @@ def _values(U: Floats, m: int, sign: Floats, R: Floats, T: Floats, work: Floats,
         out[m] = inner(R[0], T)
 
 
-@helper
+@unit
 def _sum(
-    U: Floats, Ut: Floats, m: int, sign: Floats, R: Floats, y: Floats, work: Floats, out: Floats
+    U: Matrix, Ut: Matrix, m: int, sign: Vector, R: Matrices, y: Vector, work: Matrix, out: Matrix
 ) -> None:
     """out <- sum_i y_i s_i C_i."""
     k, d = U.shape
@@ -82,27 +80,27 @@ def _sum(
         combine(1.0, out, y[m], R[0], out)
 
 
-@helper
+@unit
 def _schur(
-    U: Floats,
+    U: Matrix,
     m: int,
-    sign: Floats,
-    R: Floats,
-    X: Floats,
-    L: Floats,
-    Zi: Floats,
-    Nit: Floats,
-    z: Floats,
-    y: Floats,
+    sign: Vector,
+    R: Matrices,
+    X: Matrix,
+    L: Matrix,
+    Zi: Matrix,
+    Nit: Matrix,
+    z: Vector,
+    y: Vector,
     elastic: float,
     shift: float,
-    B: Floats,
-    G: Floats,
-    H: Floats,
-    T: Floats,
-    S: Floats,
-    row: Floats,
-    M: Floats,
+    B: Matrix,
+    G: Matrix,
+    H: Matrix,
+    T: Matrix,
+    S: Matrix,
+    row: Vector,
+    M: Matrix,
 ) -> None:
     """Lower triangle of M <- the Schur complement, its diagonal times 1 + shift."""
     k = U.shape[0]
@@ -128,8 +126,8 @@ def _schur(
         M[i, i] = (1.0 + shift) * (M[i, i] + z[i] / y[i])
 
 
-@helper
-def _factor(X: Floats, L: Floats, Li: Floats, Lit: Floats) -> bool:
+@unit
+def _factor(X: Matrix, L: Matrix, Li: Matrix, Lit: Matrix) -> bool:
     """L <- the Cholesky factor of X, Li and Lit <- its inverse and the transpose of that."""
     combine(1.0, X, 0.0, X, L)
     for i in range(X.shape[0]):
@@ -142,16 +140,16 @@ def _factor(X: Floats, L: Floats, Li: Floats, Lit: Floats) -> bool:
     return True
 
 
-@helper
+@unit
 def _longest_step(
-    Li: Floats,
-    Lit: Floats,
-    dX: Floats,
-    T: Floats,
-    S: Floats,
+    Li: Matrix,
+    Lit: Matrix,
+    dX: Matrix,
+    T: Matrix,
+    S: Matrix,
     reach: float,
-    x: Floats,
-    dx: Floats,
+    x: Vector,
+    dx: Vector,
     t: float,
     dt: float,
 ) -> float:
@@ -170,8 +168,8 @@ def _longest_step(
     return step
 
 
-@helper
-def _start(X: Floats, Z: Floats, y: Floats, z: Floats, multiplier: float, slack: float) -> None:
+@unit
+def _start(X: Matrix, Z: Matrix, y: Vector, z: Vector, multiplier: float, slack: float) -> None:
     """A start with every complementarity product near the same value; Z has the size that y gives it."""
     for i in range(X.shape[0]):
         for j in range(X.shape[0]):
@@ -184,8 +182,8 @@ def _start(X: Floats, Z: Floats, y: Floats, z: Floats, multiplier: float, slack:
         z[i] = 1.0
 
 
-@helper
-def _log_determinant(L: Floats) -> float:
+@unit
+def _log_determinant(L: Matrix) -> float:
     """log det LL'."""
     total = 0.0
     for i in range(L.shape[0]):
@@ -193,25 +191,24 @@ def _log_determinant(L: Floats) -> float:
     return 2.0 * total
 
 
-# Inlined before it is compiled: a tenth less time to compile, and 5% less at d = 2.
-@njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True, inline="always")
+@unit
 def solve(
-    U: Floats,
+    U: Matrix,
     m: int,
-    sign: Floats,
-    h: Floats,
-    R: Floats,
-    C0: Floats,
+    sign: Vector,
+    h: Vector,
+    R: Matrices,
+    C0: Matrix,
     c: float,
     K: float,
     tol: float,
     loose: float,
     max_iter: int,
-    coordinates: Floats,
-    A: Floats,
-    best_X: Floats,
-    best_y: Floats,
-    best_z: Floats,
+    coordinates: Matrix,
+    A: Matrix,
+    best_X: Matrix,
+    best_y: Vector,
+    best_z: Vector,
 ) -> tuple[int, int, float]:
     """Solve the problem above; returns (code, iterations, t).
 

@@ -1,29 +1,28 @@
 """The coordinates in which the interior-point kernel works."""
 
 import numpy as np
-from numba import njit
 
 from lptml._sdp_dense import cholesky, combine, product, sandwich, transpose, triangular_inverse
-from lptml.constraints import Floats
+from lptml._units import Matrices, Matrix, Vector, entry
 
 
-@njit(cache=True, error_model="numpy", no_cfunc_wrapper=True)
+@entry
 def scale_problem(
-    V: Floats,
-    W: Floats,
-    sign: Floats,
-    bound: Floats,
-    R: Floats,
+    V: Matrix,
+    W: Matrix,
+    sign: Vector,
+    bound: Vector,
+    R: Matrices,
     rho: float,
-    C0: Floats,
+    C0: Matrix,
     lower: float,
     cost: float,
-    U: Floats,
-    h: Floats,
-    Rs: Floats,
-    Cs: Floats,
-    T: Floats,
-    units: Floats,
+    U: Matrix,
+    h: Vector,
+    Rs: Matrices,
+    Cs: Matrix,
+    T: Matrix,
+    units: Vector,
 ) -> float:
     """The problem in coordinates that suit one start and one elastic cost.
 

@@ -20,10 +20,9 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numba import njit
 
-from lptml._compile import helper
 from lptml._lapack import NORMAL, UPPER, dsyev
+from lptml._units import Matrices, Matrix, Vector, entry, unit
 from lptml.constraints import ConstraintSet, Floats
 
 #: A certificate must rule out every metric whose trace, in normalised units, is below this. Under a larger
@@ -74,8 +73,8 @@ class CertificateCheck:
         return self.gap > 0 and self.radius >= RADIUS
 
 
-@helper
-def _normalise(V: Floats, W: Floats, bound: Floats) -> Floats:
+@unit
+def _normalise(V: Matrix, W: Matrix, bound: Vector) -> Vector:
     m, d = V.shape
     rows = m + W.shape[0]
     scale = np.empty(d)
@@ -88,8 +87,8 @@ def _normalise(V: Floats, W: Floats, bound: Floats) -> Floats:
     return scale
 
 
-@helper
-def _scaled(V: Floats, scale: Floats) -> Floats:
+@unit
+def _scaled(V: Matrix, scale: Vector) -> Matrix:
     out = np.empty(V.shape)
     for i in range(V.shape[0]):
         for j in range(V.shape[1]):
@@ -97,8 +96,8 @@ def _scaled(V: Floats, scale: Floats) -> Floats:
     return out
 
 
-@helper
-def _weighted_sum(V: Floats, W: Floats, coefficient: Floats) -> Floats:
+@unit
+def _weighted_sum(V: Matrix, W: Matrix, coefficient: Vector) -> Matrix:
     m, d = V.shape
     out = np.zeros((d, d))
     for i in range(m + W.shape[0]):
@@ -111,8 +110,8 @@ def _weighted_sum(V: Floats, W: Floats, coefficient: Floats) -> Floats:
     return out
 
 
-@helper
-def eigenvalues(S: Floats) -> Floats:
+@unit
+def eigenvalues(S: Matrix) -> Vector:
     """The eigenvalues of a symmetric matrix, ascending."""
     d = len(S)
     out = np.empty(d)
@@ -138,18 +137,18 @@ def eigenvalues(S: Floats) -> Floats:
     return out
 
 
-@njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
+@entry
 def check_optimum_arrays(
-    V: Floats,
-    W: Floats,
-    sign: Floats,
-    bound: Floats,
-    R: Floats,
+    V: Matrix,
+    W: Matrix,
+    sign: Vector,
+    bound: Vector,
+    R: Matrices,
     rho: float,
-    C0: Floats,
+    C0: Matrix,
     c: float,
-    A: Floats,
-    y: Floats,
+    A: Matrix,
+    y: Vector,
 ) -> tuple[float, float, float, float]:
     """The four residuals of ``Residuals``, for compiled callers."""
     m, d = V.shape
@@ -225,9 +224,9 @@ def check_optimum_arrays(
     return primal, psd, dual, gap
 
 
-@njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
+@entry
 def check_certificate_arrays(
-    V: Floats, W: Floats, sign: Floats, bound: Floats, R: Floats, rho: float, y: Floats
+    V: Matrix, W: Matrix, sign: Vector, bound: Vector, R: Matrices, rho: float, y: Vector
 ) -> tuple[float, float]:
     """Gap and radius of ``CertificateCheck``, for compiled callers."""
     m, d = V.shape

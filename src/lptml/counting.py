@@ -32,11 +32,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from lptml._refine_kernel import sort_along
 from lptml._sdp_dense import product
+from lptml._units import FixedMatrix, FixedSigns, FixedVector, Matrix, Vector, entry
 from lptml.constraints import TOLERANCE, ConstraintSet, Floats, Ints, Scaled, is_violated
 
 #: Flips are placed half a tolerance inside the tolerance, so that a scale picked between them counts the same
@@ -78,7 +78,7 @@ def best_multiple(constraints: ConstraintSet, A: Floats, slope: float = 0.0) -> 
     >>> best_multiple(pairs, np.eye(1), slope=1.0)
     Scaled(scale=0.56..., cost=0.56...)
     """
-    c = constraints
+    c = _contiguous(constraints)
     W = c.V[:0] if c.W is None else c.W
     return Scaled(*_best_multiple(c.V, W, np.ascontiguousarray(A), c.sign, c.bound, c.weight, slope))
 
@@ -90,21 +90,27 @@ def violations(constraints: ConstraintSet, A: Floats) -> NDArray[np.uint8]:
 
 def _values(constraints: ConstraintSet, A: Floats) -> Floats:
     """<C_i, A>, without the factor of A that gives ``ConstraintSet.values`` the digits of tiny values."""
-    values, A = np.zeros(constraints.n), np.ascontiguousarray(A)
-    _add_squares(constraints.V, A, 1.0, values)
-    if constraints.W is not None:
-        _add_squares(constraints.W, A, -1.0, values)
+    c, values, A = _contiguous(constraints), np.zeros(constraints.n), np.ascontiguousarray(A)
+    _add_squares(c.V, A, 1.0, values)
+    if c.W is not None:
+        _add_squares(c.W, A, -1.0, values)
     return values
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _add_squares(V: Floats, A: Floats, factor: float, values: Floats) -> None:
+def _contiguous(constraints: ConstraintSet) -> ConstraintSet:
+    """The constraints in arrays that compiled code takes: not every third row of a larger one."""
+    whole = constraints.V.flags.c_contiguous
+    return constraints if whole else constraints.take(np.arange(constraints.n))
+
+
+@entry
+def _add_squares(V: FixedMatrix, A: Matrix, factor: float, values: Vector) -> None:
     """values_i += factor v_i'A v_i, in one call: steps of Python's only one thread at a time can take."""
     n, d = V.shape
     rows = min(max(64, _BLOCK_BYTES // (8 * d)), n)
     images = np.empty((rows, d))
     for start in range(0, n, max(rows, 1)):
-        block = np.ascontiguousarray(V[start : start + rows])
+        block = V[start : start + rows]
         product(block, A, images[: len(block)])
         for i in range(len(block)):
             total = 0.0
@@ -305,9 +311,15 @@ def difference_radius(mean: float, second_moment: float, width: float, m: int, n
     return min(hoeffding, bernstein)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@entry
 def _best_multiple(
-    V: Floats, W: Floats, A: Floats, sign: NDArray[np.int8], bound: Floats, weight: Floats, slope: float
+    V: FixedMatrix,
+    W: FixedMatrix,
+    A: Matrix,
+    sign: FixedSigns,
+    bound: FixedVector,
+    weight: FixedVector,
+    slope: float,
 ) -> tuple[float, float]:
     """Scale and cost of the best multiple, by bins of flips of which just the promising ones are sorted."""
     n = V.shape[0]

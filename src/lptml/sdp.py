@@ -17,8 +17,6 @@ that fails too the status says so.
 from __future__ import annotations
 
 import enum
-import functools
-import gc
 import importlib.util
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -26,7 +24,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lptml._compile import announce
 from lptml._farkas import repairs
 from lptml._sdp_attempt import INFEASIBLE, NOTHING_ASKED, OPTIMAL, attempt
 from lptml._sdp_scaling import scale_problem
@@ -280,7 +277,6 @@ def solve_problem(
         return _closed_form(problem)
     failed = []
     if solver == "numba":
-        compile_now()
         for settings in ATTEMPTS:
             solution = _solve_kernel(problem, settings, tol, tol if loose is None else loose)
             if solution.status is not Status.FAILED:
@@ -306,24 +302,13 @@ def _asks_for_nothing(problem: Problem) -> bool:
     return bool(problem.c == 0 and problem.rho >= 0 and (problem.sign > 0).all())
 
 
-@functools.cache
 def compile_now() -> None:
     """Compile the kernel, or load it from disk, so that no clock that starts later counts it.
 
     A search that is stopped by its time limit while a thread still compiles would leave nothing behind, and
-    the next process would begin anew. No garbage is collected meanwhile: looking for it among all that Numba
-    makes takes a seventh of the time.
+    the next process would begin anew.
     """
-    announce(attempt)
-    one = np.ones((1, 1))
-    problem = Problem(one, one[:0], -one[0], one[0], np.empty((0, 1, 1)), 0.0, one, 0.0)
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        _solve_kernel(problem, ATTEMPTS[0], 1e-9, 1e-9)
-    finally:
-        if collecting:
-            gc.enable()
+    attempt.load()
 
 
 def _feasible(residuals: Residuals) -> bool:

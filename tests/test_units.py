@@ -1,0 +1,130 @@
+"""Functions that are compiled once, whoever calls them."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import lptml
+from lptml._sdp_dense import product
+from lptml._units import FixedMatrix, Matrices, Matrix, Unit, Vector, entry, unit
+from lptml.constraints import ConstraintSet
+from lptml.counting import best_multiple, violations
+from lptml.search import search
+
+
+@unit
+def total(x: Vector) -> float:
+    result = 0.0
+    for i in range(x.shape[0]):
+        result += x[i]
+    return result
+
+
+@unit
+def rows(a: Matrix) -> Vector:
+    out = np.empty(a.shape[0])
+    for i in range(a.shape[0]):
+        out[i] = total(a[i])
+    return out
+
+
+@entry
+def summed(stack: Matrices, count: int, negative: bool) -> tuple[int, float]:
+    result = 0.0
+    for k in range(count):
+        result += total(rows(stack[k]))
+    return count, -result if negative else result
+
+
+@unit
+def empty(n: int) -> Vector:
+    return np.empty(n)
+
+
+@entry
+def first(n: int) -> float:
+    return empty(n)[0]
+
+
+@entry
+def multiply(a: FixedMatrix, b: FixedMatrix, out: Matrix) -> None:
+    product(a, b, out)
+
+
+def test_a_call_reaches_units_through_units():
+    stack = np.arange(24.0).reshape(2, 3, 4)
+    assert summed(stack, 2, False) == (2, stack.sum())
+    assert summed(stack, 1, True) == (1, -stack[0].sum())
+
+
+def test_units_without_an_entry_run_in_python_as_they_are_written():
+    assert total(np.ones(3)) == 3.0
+
+
+def test_errors_come_through():
+    with pytest.raises(ValueError, match="too big"):
+        first(1 << 60)
+
+
+def test_an_entry_is_compiled_for_its_hints_and_nothing_else():
+    F = ConstraintSet.from_differences(np.eye(3), [1, -1, -1], bounds=(1.0, 1.0))
+    search(F, max_trials=2, random_state=0)
+    best_multiple(F, np.eye(3))
+    violations(F, np.eye(3))
+    compiled = [each for each in _units_of_lptml() if each.dispatcher.signatures]
+    assert len(compiled) > 20
+    for each in compiled:
+        assert each.dispatcher.signatures == [each._signature.args], each.__name__
+
+
+def _modules():
+    for module in pkgutil.walk_packages(lptml.__path__, "lptml."):
+        if "__main__" not in module.name:
+            try:
+                yield importlib.import_module(module.name)
+            except ImportError:  # of an optional dependency
+                continue
+
+
+def _units_of_lptml():
+    found = {
+        id(value): value
+        for module in _modules()
+        for value in vars(module).values()
+        if isinstance(value, Unit)
+    }
+    return list(found.values())
+
+
+def test_what_python_calls_and_calls_a_unit_is_a_unit():
+    for module in _modules():
+        for name, value in vars(module).items():
+            if hasattr(value, "py_func") and not isinstance(value, Unit):
+                called = (value.py_func.__globals__.get(each) for each in value.py_func.__code__.co_names)
+                assert not any(isinstance(each, Unit) for each in called), (module.__name__, name)
+
+
+@pytest.mark.parametrize(
+    "first", ["verify_solution(F, np.eye(2), np.eye(2), np.ones(1))", "best_multiple(F, np.eye(2))"]
+)
+def test_a_process_may_start_anywhere(first):
+    code = (
+        "import numpy as np; from lptml.constraints import ConstraintSet;"
+        "from lptml.certify import verify_solution; from lptml.counting import best_multiple;"
+        f"F = ConstraintSet.from_differences([[1.0, 0.0]], [-1], bounds=(1.0, 1.0)); {first}"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_product_takes_what_may_only_be_read():
+    a = np.arange(6.0).reshape(2, 3)
+    a.flags.writeable = False
+    out = np.empty((2, 2))
+    multiply(a, np.ones((3, 2)), out)
+    assert (out == a @ np.ones((3, 2))).all()
