@@ -1,8 +1,8 @@
 """Dense linear algebra for the interior-point kernel: plain loops when small, BLAS and LAPACK when large.
 
 Calls into BLAS cost about a microsecond each, which is what a whole step costs at d = 2; from a few dozen
-rows on, BLAS is many times faster than any loop. It is called from functions of their own: without that code
-the loops are short enough for LLVM to inline, which saves a sixth of a solve at d = 2.
+rows on, BLAS is many times faster than any loop. It is called from functions of their own: what it needs
+would slow down the loops.
 
 Matrices are C-ordered. A Cholesky factor is lower triangular and lives in the lower triangle of its array;
 the strict upper triangle is never read or written, so callers may keep data there.
@@ -10,33 +10,30 @@ the strict upper triangle is never read or written, so callers may keep data the
 
 import numpy as np
 
-from lptml._compile import helper
 from lptml._lapack import COUNT, NORMAL, ONE, TRANSPOSED, UPPER, ZERO, dgemm, dpotrf, dpotrs, dsyrk
-from lptml._units import FixedMatrix, Matrix, Vector, unit
-from lptml.constraints import Floats
+from lptml._units import FixedMatrix, Matrix, Vector, leaf
 
 BLAS_FROM = 40  # rows from which a BLAS call beats the loops (measured; flat between 24 and 64)
 
 
-@helper
-def _blas_cholesky(a: Floats) -> bool:
+@leaf
+def _blas_cholesky(a: Matrix) -> bool:
     size = np.empty(2, np.int32)
     size[0] = a.shape[0]
-    info = size[1:]
-    dpotrf(UPPER.ctypes, size.ctypes, a.ctypes, size.ctypes, info.ctypes)
-    return info[0] == 0
+    dpotrf(UPPER.ctypes, size.ctypes, a.ctypes, size.ctypes, size[1:].ctypes)
+    return size[1] == 0
 
 
-@helper
-def _blas_cholesky_solve(L: Floats, x: Floats) -> None:
+@leaf
+def _blas_cholesky_solve(L: Matrix, x: Vector) -> None:
     size = np.empty(2, np.int32)
     size[0] = L.shape[0]
-    info = size[1:]
-    dpotrs(UPPER.ctypes, size.ctypes, COUNT.ctypes, L.ctypes, size.ctypes, x.ctypes, size.ctypes, info.ctypes)
+    info = size[1:].ctypes
+    dpotrs(UPPER.ctypes, size.ctypes, COUNT.ctypes, L.ctypes, size.ctypes, x.ctypes, size.ctypes, info)
 
 
-@helper
-def _blas_gram(B: Floats, out: Floats) -> None:
+@leaf
+def _blas_gram(B: Matrix, out: Matrix) -> None:
     size = np.empty(2, np.int32)
     size[0] = B.shape[0]
     size[1] = B.shape[1]
@@ -47,8 +44,8 @@ def _blas_gram(B: Floats, out: Floats) -> None:
     )  # fmt: skip
 
 
-@helper
-def _blas_product(a: Floats, b: Floats, out: Floats) -> None:
+@leaf
+def _blas_product(a: FixedMatrix, b: FixedMatrix, out: Matrix) -> None:
     # Fortran sees the transposes: out' = b'a'.
     size = np.empty(3, np.int32)
     size[0] = b.shape[1]
@@ -61,7 +58,7 @@ def _blas_product(a: Floats, b: Floats, out: Floats) -> None:
     )  # fmt: skip
 
 
-@unit
+@leaf
 def cholesky(a: Matrix) -> bool:
     """Factor a = LL' in the lower triangle of a; False if a is not numerically positive definite."""
     n = a.shape[0]
@@ -83,7 +80,7 @@ def cholesky(a: Matrix) -> bool:
     return True
 
 
-@unit
+@leaf
 def cholesky_solve(L: Matrix, x: Vector) -> None:
     """x <- (LL')^-1 x."""
     n = L.shape[0]
@@ -102,7 +99,7 @@ def cholesky_solve(L: Matrix, x: Vector) -> None:
             x[p] -= L[i, p] * xi
 
 
-@unit
+@leaf
 def triangular_inverse(L: Matrix, out: Matrix) -> None:
     """out <- L^-1 for lower triangular L; the upper triangle of out is set to zero."""
     n = L.shape[0]
@@ -117,7 +114,7 @@ def triangular_inverse(L: Matrix, out: Matrix) -> None:
         out[i, i] = diagonal
 
 
-@unit
+@leaf
 def gram(B: Matrix, out: Matrix) -> None:
     """Lower triangle of out <- BB'."""
     k, d = B.shape
@@ -132,7 +129,7 @@ def gram(B: Matrix, out: Matrix) -> None:
             out[i, j] = total
 
 
-@unit
+@leaf
 def product(a: FixedMatrix, b: FixedMatrix, out: Matrix) -> None:
     """out <- ab."""
     n, k = a.shape
@@ -158,7 +155,7 @@ def product(a: FixedMatrix, b: FixedMatrix, out: Matrix) -> None:
                 out[i, j] += factor * b[p, j]
 
 
-@unit
+@leaf
 def transpose(a: Matrix, out: Matrix) -> None:
     """out <- a'."""
     for i in range(a.shape[0]):
@@ -166,7 +163,7 @@ def transpose(a: Matrix, out: Matrix) -> None:
             out[j, i] = a[i, j]
 
 
-@unit
+@leaf
 def combine(alpha: float, a: Matrix, beta: float, b: Matrix, out: Matrix) -> None:
     """out <- alpha a + beta b."""
     for i in range(a.shape[0]):
@@ -174,25 +171,19 @@ def combine(alpha: float, a: Matrix, beta: float, b: Matrix, out: Matrix) -> Non
             out[i, j] = alpha * a[i, j] + beta * b[i, j]
 
 
-@unit
-def symmetric_part(a: Matrix) -> None:
-    """a <- (a + a') / 2."""
-    for i in range(a.shape[0]):
-        for j in range(i):
-            mean = 0.5 * (a[i, j] + a[j, i])
-            a[i, j] = mean
-            a[j, i] = mean
-
-
-@unit
+@leaf
 def sandwich(a: Matrix, b: Matrix, c: Matrix, work: Matrix, out: Matrix) -> None:
     """out <- the symmetric part of abc."""
     product(a, b, work)
     product(work, c, out)
-    symmetric_part(out)
+    for i in range(out.shape[0]):
+        for j in range(i):
+            mean = 0.5 * (out[i, j] + out[j, i])
+            out[i, j] = mean
+            out[j, i] = mean
 
 
-@unit
+@leaf
 def inner(a: Matrix, b: Matrix) -> float:
     """<a, b> for two matrices."""
     total = 0.0
@@ -202,7 +193,7 @@ def inner(a: Matrix, b: Matrix) -> float:
     return total
 
 
-@unit
+@leaf
 def smallest_eigenvalue(a: Matrix, diagonal: Vector, off: Vector) -> float:
     """A lower bound on the smallest eigenvalue of symmetric a, within a thousandth of it. Destroys a.
 

@@ -37,7 +37,7 @@ from lptml._sdp_dense import (
     transpose,
     triangular_inverse,
 )
-from lptml._units import Matrices, Matrix, Vector, unit
+from lptml._units import Matrices, Matrix, Vector, leaf, unit
 
 CONVERGED = 0
 STALLED = 1
@@ -45,7 +45,7 @@ BROKEN = 2
 WELL_POSED = 1e-4  # the error down to which the Schur complement is conditioned well enough
 
 
-@unit
+@leaf
 def _values(U: Matrix, m: int, sign: Vector, R: Matrices, T: Matrix, work: Matrix, out: Vector) -> None:
     """out_i <- s_i <C_i, T> for every constraint, the general one last."""
     k, d = U.shape
@@ -62,7 +62,7 @@ def _values(U: Matrix, m: int, sign: Vector, R: Matrices, T: Matrix, work: Matri
         out[m] = inner(R[0], T)
 
 
-@unit
+@leaf
 def _sum(
     U: Matrix, Ut: Matrix, m: int, sign: Vector, R: Matrices, y: Vector, work: Matrix, out: Matrix
 ) -> None:
@@ -80,7 +80,7 @@ def _sum(
         combine(1.0, out, y[m], R[0], out)
 
 
-@unit
+@leaf
 def _schur(
     U: Matrix,
     m: int,
@@ -126,7 +126,7 @@ def _schur(
         M[i, i] = (1.0 + shift) * (M[i, i] + z[i] / y[i])
 
 
-@unit
+@leaf
 def _factor(X: Matrix, L: Matrix, Li: Matrix, Lit: Matrix) -> bool:
     """L <- the Cholesky factor of X, Li and Lit <- its inverse and the transpose of that."""
     combine(1.0, X, 0.0, X, L)
@@ -140,7 +140,7 @@ def _factor(X: Matrix, L: Matrix, Li: Matrix, Lit: Matrix) -> bool:
     return True
 
 
-@unit
+@leaf
 def _longest_step(
     Li: Matrix,
     Lit: Matrix,
@@ -168,7 +168,7 @@ def _longest_step(
     return step
 
 
-@unit
+@leaf
 def _start(X: Matrix, Z: Matrix, y: Vector, z: Vector, multiplier: float, slack: float) -> None:
     """A start with every complementarity product near the same value; Z has the size that y gives it."""
     for i in range(X.shape[0]):
@@ -182,7 +182,7 @@ def _start(X: Matrix, Z: Matrix, y: Vector, z: Vector, multiplier: float, slack:
         z[i] = 1.0
 
 
-@unit
+@leaf
 def _log_determinant(L: Matrix) -> float:
     """log det LL'."""
     total = 0.0
