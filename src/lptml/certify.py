@@ -22,7 +22,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from lptml._lapack import NORMAL, UPPER, dsyev
-from lptml._units import Matrices, Matrix, Vector, entry, unit
+from lptml._units import Matrices, Matrix, Vector, entry, leaf, unit
 from lptml.constraints import ConstraintSet, Floats
 
 #: A certificate must rule out every metric whose trace, in normalised units, is below this. Under a larger
@@ -73,41 +73,33 @@ class CertificateCheck:
         return self.gap > 0 and self.radius >= RADIUS
 
 
-@unit
-def _normalise(V: Matrix, W: Matrix, bound: Vector) -> Vector:
+@leaf
+def _normalise(V: Matrix, W: Matrix, bound: Vector, scale: Vector, rows: Matrix) -> None:
+    """The scale of every feature, and the rows of V and then W divided by it."""
     m, d = V.shape
-    rows = m + W.shape[0]
-    scale = np.empty(d)
+    k = rows.shape[0]
+    for i in range(k):
+        for j in range(d):
+            rows[i, j] = V[i, j] if i < m else W[i - m, j]
     for j in range(d):
         total = 0.0
-        for i in range(rows):
-            entry = V[i, j] if i < m else W[i - m, j]
-            total += entry * entry / bound[i % m]
-        scale[j] = np.sqrt(total * d / rows) if total > 0.0 else 1.0
-    return scale
+        for i in range(k):
+            total += rows[i, j] * rows[i, j] / bound[i % m]
+        scale[j] = np.sqrt(total * d / k) if total > 0.0 else 1.0
+        for i in range(k):
+            rows[i, j] /= scale[j]
 
 
-@unit
-def _scaled(V: Matrix, scale: Vector) -> Matrix:
-    out = np.empty(V.shape)
-    for i in range(V.shape[0]):
-        for j in range(V.shape[1]):
-            out[i, j] = V[i, j] / scale[j]
-    return out
-
-
-@unit
-def _weighted_sum(V: Matrix, W: Matrix, coefficient: Vector) -> Matrix:
-    m, d = V.shape
-    out = np.zeros((d, d))
-    for i in range(m + W.shape[0]):
-        row = V[i] if i < m else W[i - m]
+@leaf
+def _add_weighted(rows: Matrix, coefficient: Vector, out: Matrix) -> None:
+    """out += sum of the rows' matrices times these coefficients, with the other sign for those of W."""
+    m, d = coefficient.shape[0], rows.shape[1]
+    for i in range(rows.shape[0]):
         factor = coefficient[i] if i < m else -coefficient[i - m]
         if factor != 0.0:
             for p in range(d):
                 for q in range(d):
-                    out[p, q] += factor * row[p] * row[q]
-    return out
+                    out[p, q] += factor * rows[i, p] * rows[i, q]
 
 
 @unit
@@ -152,43 +144,43 @@ def check_optimum_arrays(
 ) -> tuple[float, float, float, float]:
     """The four residuals of ``Residuals``, for compiled callers."""
     m, d = V.shape
-    scale = _normalise(V, W, bound)
+    rows, scale = np.empty((m + W.shape[0], d)), np.empty(d)
+    _normalise(V, W, bound, scale, rows)
     size = 0.0
     for p in range(d):
         size += C0[p, p] / (scale[p] * scale[p]) / d
     c = c / size
-    Z = np.empty((d, d))
-    An = np.empty((d, d))
+    Z, An, extra = np.empty((d, d)), np.empty((d, d)), np.empty((d, d))
     objective = 0.0
     for p in range(d):
         for q in range(d):
             Z[p, q] = C0[p, q] / (scale[p] * scale[q] * size)
             An[p, q] = A[p, q] * scale[p] * scale[q]
             objective += Z[p, q] * An[p, q]
+            extra[p, q] = 0.0
     primal = 0.0
     dual_objective = 0.0
     smallest = 0.0
     coefficient = np.empty(m)
-    V, W = _scaled(V, scale), _scaled(W, scale)
     for i in range(m):
         value = 0.0
         for p in range(d):
             row = 0.0
             for q in range(d):
-                row += An[p, q] * V[i, q]
-            value += row * V[i, p]
+                row += An[p, q] * rows[i, q]
+            value += row * rows[i, p]
             if W.shape[0] > 0:
                 row = 0.0
                 for q in range(d):
-                    row += An[p, q] * W[i, q]
-                value -= row * W[i, p]
+                    row += An[p, q] * rows[m + i, q]
+                value -= row * rows[m + i, p]
         primal = max(primal, sign[i] * (value / bound[i] - 1.0))
         coefficient[i] = sign[i] * y[i] / size
         dual_objective -= coefficient[i] * bound[i]
         smallest = min(smallest, y[i] * bound[i] / size)
-    extra = _weighted_sum(V, W, coefficient)
+    _add_weighted(rows, coefficient, extra)
     if R.shape[0] > 0:
-        last = float(y[m])
+        last = y[m]
         value = 0.0
         norm = 0.0
         for p in range(d):
@@ -230,41 +222,46 @@ def check_certificate_arrays(
 ) -> tuple[float, float]:
     """Gap and radius of ``CertificateCheck``, for compiled callers."""
     m, d = V.shape
-    scale = _normalise(V, W, bound)
+    rows, scale, S = np.empty((m + W.shape[0], d)), np.empty(d), np.empty((d, d))
+    _normalise(V, W, bound, scale, rows)
     total = 0.0
     for i in range(m):
         if y[i] < 0.0:
             return -1.0, 0.0
         total += y[i] * bound[i]
-    unit = abs(rho)
+    last = 0.0
     if R.shape[0] > 0:
-        if y[m] < 0.0:
+        last = y[m]
+        if last < 0.0:
             return -1.0, 0.0
+        unit = abs(rho)
         for p in range(d):
             for q in range(d):
                 if rho == 0.0:
                     unit = max(unit, abs(R[0, p, q]) / (scale[p] * scale[q]))
-        total += float(y[m]) * unit
+        total += last * unit
     if not total > 0.0:
         return -1.0, 0.0
     gap = 0.0
     size = 0.0
     coefficient = np.empty(m)
-    V, W = _scaled(V, scale), _scaled(W, scale)
     for i in range(m):
         coefficient[i] = sign[i] * y[i] / total
         gap -= coefficient[i] * bound[i]
         for p in range(d):
-            size += abs(coefficient[i]) * V[i, p] * V[i, p]
+            size += abs(coefficient[i]) * rows[i, p] * rows[i, p]
             if W.shape[0] > 0:
-                size += abs(coefficient[i]) * W[i, p] * W[i, p]
-    S = _weighted_sum(V, W, coefficient)
+                size += abs(coefficient[i]) * rows[m + i, p] * rows[m + i, p]
+    for p in range(d):
+        for q in range(d):
+            S[p, q] = 0.0
+    _add_weighted(rows, coefficient, S)
     if R.shape[0] > 0:
         for p in range(d):
             for q in range(d):
-                S[p, q] += float(y[m]) / total * R[0, p, q] / (scale[p] * scale[q])
-                size += float(y[m]) / total * abs(R[0, p, q]) / (scale[p] * scale[q])
-        gap -= float(y[m]) / total * rho
+                S[p, q] += last / total * R[0, p, q] / (scale[p] * scale[q])
+                size += last / total * abs(R[0, p, q]) / (scale[p] * scale[q])
+        gap -= last / total * rho
     if not np.isfinite(gap + size):
         return -1.0, 0.0
     # Below this the sign of an eigenvalue is rounding.
