@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from lptml._compile import helper
 from lptml.constraints import Floats, Ints
 
 _FLAT = 36.0  # a sigmoid this far out is 0 or 1 to double precision, and its slope nothing
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
 def smooth_rows(
     near: Floats,
     square: Floats,
@@ -48,7 +49,7 @@ def smooth_rows(
     return loss
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
 def smooth_gram(
     K: Floats,
     code: Ints,
@@ -95,7 +96,7 @@ def smooth_gram(
     return loss
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@helper
 def sort_along(key: Floats, other: Floats | Ints, count: int) -> None:
     """Sort the first entries of ``key``, and ``other`` along with it: Shell's method with Knuth's gaps.
 
@@ -115,7 +116,7 @@ def sort_along(key: Floats, other: Floats | Ints, count: int) -> None:
         gap //= 3
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
 def sweep(
     value: Floats,
     slope: Floats,
@@ -186,7 +187,7 @@ def sweep(
     return best, left, right
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
 def inside(left: float, right: float) -> float:
     """A point between left and right, either of which may be as good as infinite."""
     if left < -1e100 and right > 1e100:
@@ -198,7 +199,7 @@ def inside(left: float, right: float) -> float:
     return 0.5 * (left + right)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@helper
 def _symmetric_functions(a: Floats) -> tuple[float, float, float]:
     """Trace, sum of principal 2 x 2 minors and determinant of the metric with coordinates a (d = 2, 3)."""
     if a.shape[0] == 3:
@@ -211,7 +212,7 @@ def _symmetric_functions(a: Floats) -> tuple[float, float, float]:
     return a[0] + a[3] + a[5], m1 + m2 + m3, det
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@helper
 def _psd_stretch(a: Floats, delta: Floats) -> tuple[float, float]:
     """The t for which a + t delta is positive semidefinite: an interval, empty if left >= right.
 
@@ -261,7 +262,7 @@ def _psd_stretch(a: Floats, delta: Floats) -> tuple[float, float]:
     return left, right
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@helper
 def _quadratic_roots(a: float, b: float, c: float, roots: Floats, count: int) -> int:
     if a == 0.0:
         if b != 0.0:
@@ -278,7 +279,7 @@ def _quadratic_roots(a: float, b: float, c: float, roots: Floats, count: int) ->
     return count
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@helper
 def _cubic_roots(a: float, b: float, c: float, d: float, roots: Floats, count: int) -> int:
     """One root by bisection between the bounds of Cauchy, the others from the quotient."""
     largest = max(abs(b), abs(c), abs(d))
@@ -300,7 +301,7 @@ def _cubic_roots(a: float, b: float, c: float, d: float, roots: Floats, count: i
     return _quadratic_roots(a, b + a * t, c + (b + a * t) * t, roots, count + 1)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
 def enumerate_lines(
     C: Floats, sign: Floats, bound: Floats, weight: Floats, tolerance: float, cap: float
 ) -> Floats:
@@ -354,7 +355,7 @@ def enumerate_lines(
             chosen[m] = chosen[m - 1] + 1
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@helper
 def _products(C: Floats, a: Floats, out: Floats) -> None:
     for i in range(C.shape[0]):
         total = 0.0
@@ -363,7 +364,7 @@ def _products(C: Floats, a: Floats, out: Floats) -> None:
         out[i] = total
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@helper
 def _line(C: Floats, bound: Floats, chosen: Ints, a: Floats, delta: Floats) -> bool:
     """A point and the direction of the line where the chosen constraints are tight, by complete pivoting."""
     size = chosen.shape[0]

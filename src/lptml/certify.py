@@ -180,7 +180,7 @@ def check_optimum_arrays(
         smallest = min(smallest, y[i] * bound[i] / size)
     _add_weighted(rows, coefficient, extra)
     if R.shape[0] > 0:
-        last = y[m]
+        last = float(y[m])
         value = 0.0
         norm = 0.0
         for p in range(d):
@@ -231,7 +231,7 @@ def check_certificate_arrays(
         total += y[i] * bound[i]
     last = 0.0
     if R.shape[0] > 0:
-        last = y[m]
+        last = float(y[m])
         if last < 0.0:
             return -1.0, 0.0
         unit = abs(rho)

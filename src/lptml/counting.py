@@ -323,38 +323,39 @@ def _best_multiple(
 ) -> tuple[float, float]:
     """Scale and cost of the best multiple, by bins of flips of which just the promising ones are sorted."""
     n = V.shape[0]
-    values = np.zeros(n)
-    _add_squares(V, A, 1.0, values)
-    if len(W):
-        _add_squares(W, A, -1.0, values)
     flip = np.empty(n)
+    for i in range(n):
+        flip[i] = 0.0
+    _add_squares(V, A, 1.0, flip)
+    if W.shape[0] > 0:
+        _add_squares(W, A, -1.0, flip)
+    # The bits of a positive float, read as a whole number, rise with it, about like its logarithm.
+    bits = flip.view(np.int64)
     at_zero = 0.0
-    smallest, largest = np.inf, 0.0
-    moving = 0
+    first, last = 0, -1
     for i in range(n):
         if sign[i] < 0:
             at_zero += weight[i]
-        flip[i] = np.inf
-        if values[i] > 0.0:
-            flip[i] = bound[i] / values[i] * (1.0 + _MARGIN * sign[i])
+        flip[i] = bound[i] / flip[i] * (1.0 + _MARGIN * sign[i]) if flip[i] > 0.0 else np.inf
         if 0.0 < flip[i] < np.inf:
-            moving += 1
-            smallest = min(smallest, flip[i])
-            largest = max(largest, flip[i])
-    if moving == 0:
+            first = bits[i] if last < 0 else min(first, bits[i])
+            last = max(last, bits[i])
+    if last < 0:
         return 0.0, at_zero
-    # The bits of a positive float, read as a whole number, rise with it, about like its logarithm.
-    bits = flip.view(np.int64)
-    ends = np.array([smallest, largest]).view(np.int64)
-    width = (ends[1] - ends[0]) // _BINS + 1
+    width = (last - first) // _BINS + 1
     place = np.empty(n, dtype=np.int64)
-    upper = np.zeros(_BINS)
-    lower = np.zeros(_BINS)
-    left = np.full(_BINS, np.inf)  # the smallest flip of every bin
+    bins = np.empty((5, _BINS))
+    upper, lower = bins[0], bins[1]
+    left = bins[2]  # the smallest flip of every bin
+    before = bins[3]  # the cost just below the bin
+    promising = bins[4]
+    for b in range(_BINS):
+        upper[b] = lower[b] = promising[b] = 0.0
+        left[b] = np.inf
     for i in range(n):
         place[i] = -1
         if 0.0 < flip[i] < np.inf:
-            b = (bits[i] - ends[0]) // width
+            b = (bits[i] - first) // width
             place[i] = b
             left[b] = min(left[b], flip[i])
             if sign[i] > 0:
@@ -367,23 +368,21 @@ def _best_multiple(
         cost += upper[b] - lower[b]
         if left[b] < np.inf and slope == 0.0:
             best = min(best, cost)
-    promising = np.zeros(_BINS, dtype=np.bool_)
-    before = np.empty(_BINS)  # the cost just below the bin
     cost = at_zero
     chosen = 0
     for b in range(_BINS):
         before[b] = cost
         if left[b] < np.inf and cost - lower[b] + slope * left[b] <= best:
-            promising[b] = True
+            promising[b] = 1.0
         cost += upper[b] - lower[b]
     for i in range(n):
-        if place[i] >= 0 and promising[place[i]]:
+        if place[i] >= 0 and promising[place[i]] > 0.0:
             chosen += 1
     index = np.empty(chosen, dtype=np.int64)
     key = np.empty(chosen)
     k = 0
     for i in range(n):
-        if place[i] >= 0 and promising[place[i]]:
+        if place[i] >= 0 and promising[place[i]] > 0.0:
             index[k], key[k] = i, flip[i]
             k += 1
     sort_along(key, index, chosen)
