@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from lptml._sdp_attempt import attempt
 from lptml._sdp_kernel import solve
 from lptml._sdp_scaling import scale_problem
-from lptml._units import Matrices, Matrix, Vector, entry
+from lptml._shared import Matrices, Matrix, Vector, entry
 from lptml.constraints import ConstraintSet
 from lptml.sdp import ACCEPT, ATTEMPTS, Problem, Status, solve_basis, solve_problem
 

@@ -9,7 +9,7 @@ import numpy as np
 from lptml._sdp_dense import cholesky, product, sandwich, transpose, triangular_inverse
 from lptml._sdp_kernel import solve
 from lptml._sdp_scaling import scale_problem
-from lptml._units import Indices, Matrices, Matrix, Vector, entry, unit
+from lptml._shared import Indices, Matrices, Matrix, Vector, entry, shared
 from lptml.certify import RADIUS, check_certificate_arrays, check_optimum_arrays, eigenvalues
 
 UNSETTLED = 0  # neither of the others could be verified
@@ -102,7 +102,7 @@ def attempt(
     return UNSETTLED, iterations, tight, t, linear, np.inf, np.inf, np.inf, np.inf
 
 
-@unit
+@shared
 def _lift(U: Matrix, sign: Vector, y: Vector) -> bool:
     """``_farkas.lifted`` for pairs whose upper bounds span the space; False where they do not.
 

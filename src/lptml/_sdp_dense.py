@@ -11,7 +11,7 @@ the strict upper triangle is never read or written, so callers may keep data the
 import numpy as np
 
 from lptml._lapack import COUNT, NORMAL, ONE, TRANSPOSED, UPPER, ZERO, dgemm, dpotrf, dpotrs, dsyrk
-from lptml._units import FixedMatrix, Matrix, Vector, leaf
+from lptml._shared import FixedMatrix, Matrix, Vector, leaf
 
 BLAS_FROM = 40  # rows from which a BLAS call beats the loops (measured; flat between 24 and 64)
 

@@ -37,7 +37,7 @@ from lptml._sdp_dense import (
     transpose,
     triangular_inverse,
 )
-from lptml._units import Matrices, Matrix, Vector, leaf, unit
+from lptml._shared import Matrices, Matrix, Vector, leaf, shared
 
 CONVERGED = 0
 STALLED = 1
@@ -191,7 +191,7 @@ def _log_determinant(L: Matrix) -> float:
     return 2.0 * total
 
 
-@unit
+@shared
 def solve(
     U: Matrix,
     m: int,

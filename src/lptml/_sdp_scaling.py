@@ -3,7 +3,7 @@
 import numpy as np
 
 from lptml._sdp_dense import cholesky, combine, product, sandwich, transpose, triangular_inverse
-from lptml._units import Matrices, Matrix, Vector, entry
+from lptml._shared import Matrices, Matrix, Vector, entry
 
 
 @entry

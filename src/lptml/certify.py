@@ -22,7 +22,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from lptml._lapack import NORMAL, UPPER, dsyev
-from lptml._units import Matrices, Matrix, Vector, entry, leaf, unit
+from lptml._shared import Matrices, Matrix, Vector, entry, leaf, shared
 from lptml.constraints import ConstraintSet, Floats
 
 #: A certificate must rule out every metric whose trace, in normalised units, is below this. Under a larger
@@ -102,7 +102,7 @@ def _add_weighted(rows: Matrix, coefficient: Vector, out: Matrix) -> None:
                     out[p, q] += factor * rows[i, p] * rows[i, q]
 
 
-@unit
+@shared
 def eigenvalues(S: Matrix) -> Vector:
     """The eigenvalues of a symmetric matrix, ascending."""
     d = len(S)

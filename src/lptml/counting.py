@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from lptml._refine_kernel import sort_along
 from lptml._sdp_dense import product
-from lptml._units import FixedMatrix, FixedSigns, FixedVector, Matrix, Vector, entry
+from lptml._shared import FixedMatrix, FixedSigns, FixedVector, Matrix, Vector, entry
 from lptml.constraints import TOLERANCE, ConstraintSet, Floats, Ints, Scaled, is_violated
 
 #: Flips are placed half a tolerance inside the tolerance, so that a scale picked between them counts the same
@@ -80,7 +80,7 @@ def best_multiple(constraints: ConstraintSet, A: Floats, slope: float = 0.0) -> 
     """
     c = _contiguous(constraints)
     W = c.V[:0] if c.W is None else c.W
-    return Scaled(*_best_multiple(c.V, W, np.ascontiguousarray(A), c.sign, c.bound, c.weight, slope))
+    return Scaled(*_best_multiple(c.V, W, np.array(A, order="C"), c.sign, c.bound, c.weight, slope))
 
 
 def violations(constraints: ConstraintSet, A: Floats) -> NDArray[np.uint8]:
@@ -90,7 +90,7 @@ def violations(constraints: ConstraintSet, A: Floats) -> NDArray[np.uint8]:
 
 def _values(constraints: ConstraintSet, A: Floats) -> Floats:
     """<C_i, A>, without the factor of A that gives ``ConstraintSet.values`` the digits of tiny values."""
-    c, values, A = _contiguous(constraints), np.zeros(constraints.n), np.ascontiguousarray(A)
+    c, values, A = _contiguous(constraints), np.zeros(constraints.n), np.array(A, order="C")
     _add_squares(c.V, A, 1.0, values)
     if c.W is not None:
         _add_squares(c.W, A, -1.0, values)

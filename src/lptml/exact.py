@@ -236,7 +236,7 @@ def exact_lptml(
         regularizer = check_matrix(regularizer, constraints.d, "regularizer")
     R, bound = regulariser_arrays(regularizer, rho, constraints.d)
     if objective.original_units:
-        C0 = objective.matrix
+        C0 = np.array(objective.matrix)  # a process may have it from a file, but kernels take writable arrays
     else:
         C0 = objective.linear_part(constraints, feature_scale(constraints))
     instance = Instance(constraints, C0, objective.log_det, R, bound, solver, tol, loose)

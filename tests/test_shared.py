@@ -12,13 +12,16 @@ import pytest
 
 import lptml
 from lptml._sdp_dense import product
-from lptml._units import FixedMatrix, Matrices, Matrix, Unit, Vector, entry, unit
+from lptml._shared import FixedMatrix, Matrices, Matrix, Shared, Vector, entry, shared
+from lptml.certify import verify_solution
 from lptml.constraints import ConstraintSet
 from lptml.counting import best_multiple, violations
+from lptml.exact import Objective, exact_lptml
+from lptml.sdp import solve_basis
 from lptml.search import search
 
 
-@unit
+@shared
 def total(x: Vector) -> float:
     result = 0.0
     for i in range(x.shape[0]):
@@ -26,7 +29,7 @@ def total(x: Vector) -> float:
     return result
 
 
-@unit
+@shared
 def rows(a: Matrix) -> Vector:
     out = np.empty(a.shape[0])
     for i in range(a.shape[0]):
@@ -42,7 +45,7 @@ def summed(stack: Matrices, count: int, negative: bool) -> tuple[int, float]:
     return count, -result if negative else result
 
 
-@unit
+@shared
 def empty(n: int) -> Vector:
     return np.empty(n)
 
@@ -57,13 +60,13 @@ def multiply(a: FixedMatrix, b: FixedMatrix, out: Matrix) -> None:
     product(a, b, out)
 
 
-def test_a_call_reaches_units_through_units():
+def test_a_call_reaches_what_is_shared():
     stack = np.arange(24.0).reshape(2, 3, 4)
     assert summed(stack, 2, False) == (2, stack.sum())
     assert summed(stack, 1, True) == (1, -stack[0].sum())
 
 
-def test_units_without_an_entry_run_in_python_as_they_are_written():
+def test_in_python_they_run_as_they_are_written():
     assert total(np.ones(3)) == 3.0
 
 
@@ -74,10 +77,17 @@ def test_errors_come_through():
 
 def test_an_entry_is_compiled_for_its_hints_and_nothing_else():
     F = ConstraintSet.from_differences(np.eye(3), [1, -1, -1], bounds=(1.0, 1.0))
+    fixed = np.eye(3)  # as a process gets it from a file
+    fixed.flags.writeable = False
     search(F, max_trials=2, random_state=0)
-    best_multiple(F, np.eye(3))
-    violations(F, np.eye(3))
-    compiled = [each for each in _units_of_lptml() if each.dispatcher.signatures]
+    solve_basis(F, fixed)
+    solve_basis(F, fixed, regularizer=fixed, rho=10)
+    exact_lptml(F, Objective("trace", fixed, original_units=True), rng=0)
+    verify_solution(F, fixed, fixed, np.zeros(3))
+    for constraints in (F, F.take(slice(0, None, 2))):
+        best_multiple(constraints, fixed)
+        violations(constraints, fixed)
+    compiled = [each for each in _shared_by_lptml() if each.dispatcher.signatures]
     assert len(compiled) > 20
     for each in compiled:
         assert each.dispatcher.signatures == [each._signature.args], each.__name__
@@ -92,22 +102,33 @@ def _modules():
                 continue
 
 
-def _units_of_lptml():
+def _shared_by_lptml():
     found = {
         id(value): value
         for module in _modules()
         for value in vars(module).values()
-        if isinstance(value, Unit)
+        if isinstance(value, Shared)
     }
     return list(found.values())
 
 
-def test_what_python_calls_and_calls_a_unit_is_a_unit():
+def test_what_calls_a_shared_function_is_shared_itself():
     for module in _modules():
         for name, value in vars(module).items():
-            if hasattr(value, "py_func") and not isinstance(value, Unit):
+            if hasattr(value, "py_func") and not isinstance(value, Shared):
                 called = (value.py_func.__globals__.get(each) for each in value.py_func.__code__.co_names)
-                assert not any(isinstance(each, Unit) for each in called), (module.__name__, name)
+                assert not any(isinstance(each, Shared) for each in called), (module.__name__, name)
+
+
+def test_threads_may_begin_at_the_same_time():
+    code = (
+        "import numpy as np; from concurrent.futures import ThreadPoolExecutor;"
+        "from lptml.constraints import ConstraintSet; from lptml.sdp import solve_basis;"
+        "F = ConstraintSet.from_differences([[1.0, 0.0]], [-1], bounds=(1.0, 1.0));"
+        "found = ThreadPoolExecutor(8).map(lambda _: solve_basis(F, np.eye(2)).objective, range(8));"
+        "assert len(set(found)) == 1"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,12 @@
 """Functions that are compiled once, whoever calls them.
 
 Numba puts the code of a function into every caller, where LLVM optimises and emits it again, at every level
-of calls: that was half of the time that the first solve after an installation took. A ``Unit`` is called
-through a pointer instead, as a function of another library would be. Its callers compile without it and in
-any order; the pointer is filled in when it is compiled or loaded from disk.
+of calls: that was half of the time that the first solve after an installation took. A shared function is
+called through a pointer instead, as a function of another library would be. Its callers compile without it
+and in any order; the pointer is filled in when it is compiled or loaded from disk.
 
-So that no pointer is followed too early, what Python calls and what calls a unit is a unit itself.
+So that no pointer is followed too early, what Python calls and what calls a shared function is an ``entry``,
+which first loads all that it reaches.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import gc
+import threading
 from collections.abc import Callable
 from typing import Annotated, Any, Generic, ParamSpec, TypeVar, get_args, get_origin, get_type_hints
 
@@ -38,10 +40,11 @@ FixedMatrix = Annotated[Floats, types.Array(types.float64, 2, "C", readonly=True
 FixedVector = Annotated[Floats, types.Array(types.float64, 1, "C", readonly=True)]
 FixedSigns = Annotated[NDArray[np.int8], types.Array(types.int8, 1, "C", readonly=True)]
 
+_loading = threading.Lock()
 _SCALARS = {float: types.float64, int: types.int64, bool: types.boolean, type(None): types.void}
 
 
-class Unit(Generic[P, R]):
+class Shared(Generic[P, R]):
     """A compiled function that its callers reach through a pointer; its type hints are its signature.
 
     Parameters
@@ -63,33 +66,37 @@ class Unit(Generic[P, R]):
             no_cpython_wrapper=not from_python,
             no_cfunc_wrapper=True,
         )(function)
-        self._call = self.dispatcher if from_python else function
+        self._from_python = from_python
         self._may_fail = may_fail
+        self._loaded = False
         self._pointer = ctypes.c_void_p()
         self._declare(f"{function.__module__}.{function.__name__}")
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        if not self._pointer.value:
+        if self._from_python and not self._loaded:
             self.load()
-        result: R = self._call(*args, **kwargs)
+        result: R = (self.dispatcher if self._from_python else self.py_func)(*args, **kwargs)
         return result
 
     def load(self) -> None:
-        """Compile it and the units that it calls, or load them from disk.
+        """Compile it and the functions that it shares with others, or load them from disk.
 
         No garbage is collected meanwhile: looking for it among all that Numba makes takes a seventh of the
         time.
         """
-        missing = [unit for unit in _reached(self) if not unit._pointer.value]
-        announce(*(unit.dispatcher for unit in missing))
-        collecting = gc.isenabled()
-        gc.disable()
-        try:
-            for unit in missing:
-                unit._compile()
-        finally:
-            if collecting:
-                gc.enable()
+        with _loading:
+            missing = [each for each in _reached(self) if not each._loaded]
+            announce(*(each.dispatcher for each in missing))
+            collecting = gc.isenabled()
+            gc.disable()
+            try:
+                for each in missing:
+                    each._compile()
+            finally:
+                if collecting:
+                    gc.enable()
+            for each in missing:  # only now: another thread may call any of them
+                each._loaded = True
 
     @functools.cached_property
     def _signature(self) -> Any:
@@ -124,35 +131,35 @@ class Unit(Generic[P, R]):
             return result
 
 
-def leaf(function: Callable[P, R]) -> Unit[P, R]:
+def leaf(function: Callable[P, R]) -> Shared[P, R]:
     """Decorator of a function that works on the arrays it is given, so that nothing can go wrong.
 
-    Looking whether something did would take a tenth of a solve at d = 2.
+    Looking whether something did takes a tenth of a solve at d = 2.
     """
-    return Unit(function, from_python=False, may_fail=False)
+    return Shared(function, from_python=False, may_fail=False)
 
 
-def unit(function: Callable[P, R]) -> Unit[P, R]:
+def shared(function: Callable[P, R]) -> Shared[P, R]:
     """Decorator of a function that only compiled code calls."""
-    return Unit(function, from_python=False, may_fail=True)
+    return Shared(function, from_python=False, may_fail=True)
 
 
-def entry(function: Callable[P, R]) -> Unit[P, R]:
+def entry(function: Callable[P, R]) -> Shared[P, R]:
     """Decorator of a function that Python calls, too."""
-    return Unit(function, from_python=True, may_fail=True)
+    return Shared(function, from_python=True, may_fail=True)
 
 
-def _reached(unit: Unit[Any, Any]) -> list[Unit[Any, Any]]:
-    """The unit and the units that it calls, directly or not."""
+def _reached(start: Shared[Any, Any]) -> list[Shared[Any, Any]]:
+    """The function and the shared functions that it calls, directly or not."""
     found: dict[Any, None] = {}
-    waiting: list[Any] = [unit]
+    waiting: list[Any] = [start]
     while waiting:
         function = waiting.pop()
         if function not in found:
             found[function] = None
             known, names = function.py_func.__globals__, function.py_func.__code__.co_names
             waiting += [known[name] for name in names if hasattr(known.get(name), "py_func")]
-    return [function for function in found if isinstance(function, Unit)]
+    return [function for function in found if isinstance(function, Shared)]
 
 
 def _numba_type(hint: Any) -> Any:
