@@ -39,7 +39,7 @@ def announce(*kernels: Any) -> None:
     _seen.update(map(id, unseen))
     if not _said and not all(map(_ready, unseen)):
         _said = True
-        logger.warning("lptml: compiling, 10 to 15 seconds, once for this installation")
+        logger.warning("lptml: compiling, 10 to 20 seconds, once for this installation")
 
 
 def _ready(kernel: Any) -> bool:
