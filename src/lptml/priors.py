@@ -7,12 +7,14 @@ label is trusted, and with the tails of a t distribution, so that neither wrong 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from lptml.constraints import Floats
+from lptml.constraints import Floats, psd_factor
 from lptml.scatter import WithinClass, robust_scale, whitening
 
-__all__ = ["discriminant", "identity", "project", "robust", "standardised", "whitened", "within"]
+__all__ = ["discriminant", "identity", "mean", "project", "robust", "standardised", "whitened", "within"]
 
 
 def identity(X: Floats) -> Floats:
@@ -73,6 +75,29 @@ def discriminant(fit: WithinClass, scale: Floats, share: Floats, rest: float) ->
     d = len(L)
     values, Q = np.linalg.eigh(between / total + rest / d * np.eye(d))
     return np.asarray((np.sqrt(np.maximum(values, 0.0))[:, None] * Q.T) @ L / scale)
+
+
+def mean(X: Floats, parts: Sequence[tuple[float, Floats]]) -> Floats:
+    """The weighted mean of metrics that are first brought to the same median distance from the centre.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lptml import priors
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> L = priors.mean(X, [(0.5, np.eye(2)), (0.5, 7.0 * np.eye(2))])
+    >>> float((L.T @ L)[0, 1]), bool(np.isclose((L.T @ L)[0, 0], (L.T @ L)[1, 1]))
+    (0.0, True)
+    """
+    if len(parts) == 1:
+        return parts[0][1]
+    centred = X - X.mean(axis=0)
+    A = np.zeros((X.shape[1],) * 2)
+    for weight, L in parts:
+        squares = np.square(centred @ L.T).sum(axis=1)
+        size = float(np.median(squares)) or float(squares.mean()) or 1.0
+        A += weight / size * (L.T @ L)
+    return psd_factor((A + A.T) / 2)
 
 
 def project(L: Floats, X: Floats, rank: int) -> Floats:

@@ -8,9 +8,10 @@ closed forms, and metrics learned from all pairs, pairs of neighbours or triplet
     labels ──> trust (lptml.trust) ──> candidates, cross-fitted ──> scores ──> weights ──> their mean metric
 
 Score. The points are dealt into three folds. A candidate that uses labels is fitted without a fold's points,
-and each of these is then classified by its k nearest neighbours among all other points, k = 4 and 8. A point
-scores the share of correct votes' verdicts against its *given* label: wrong labels lower the scores of all
-candidates alike, whereas scoring against corrected labels would favour whatever corrected them.
+and each of these is then classified by its k nearest neighbours among all other points, k = 4 and 8, which
+vote with their given labels, as they will behind the metric. A point scores how right the verdicts are
+according to what is believed about it (``lptml.trust``): where no label is suspected that is its own label,
+and where many are wrong, the scores of the others are not drowned in theirs.
 
 A candidate whose first folds are clearly worse than the best so far is not fitted to the others.
 
@@ -20,6 +21,7 @@ with weights odds * exp(-0.75 z^2): z is how many standard errors a candidate sc
 the same points, so that what may be chance counts little and what cannot be counts fully. The odds say how
 often such a candidate is good on data of this shape, without looking at the scores
 (``lptml._candidates``); with less than one point a feature, the standardised metric takes over.
+Where labels are wrong, the mean is then turned a little until fewer votes go wrong (``lptml.votes``).
 ``validation=None`` in :class:`lptml.LPTML_Supervised` does without all this.
 """
 
@@ -38,15 +40,15 @@ from lptml._nearest import nearest
 from lptml._progress import Display, make_display
 from lptml._threads import SMALL, single_threaded
 from lptml.bounds import bounds_for
-from lptml.constraints import Floats, Ints, psd_factor
+from lptml.constraints import Floats, Ints
 from lptml.labels import LabelledPairs
 from lptml.trust import Trust, trust_labels
 from lptml.validation import check_points, check_weight
+from lptml.votes import NEIGHBORS, adjusted, rightness
 
 __all__ = ["Selected", "Tried", "deal", "select"]
 
 FOLDS = 3
-NEIGHBORS = (4, 8)
 #: Points that candidates are compared on; more are sampled. Scores are then known to half a percent.
 VALIDATION_POINTS = 3000
 _SHARPNESS = 1.5  # times the likelihood's exponent z^2 / 2 that two candidates are equally good
@@ -54,7 +56,6 @@ _CAUTION = 4.0  # times (features a point)^2: what the logarithms of the odds lo
 _NEGLIGIBLE = 0.03  # of the largest weight; candidates below it are left out of the mean
 _MOST = 8  # candidates in the mean
 _HOPELESS = 2.0  # standard errors behind the best at which a candidate is given up
-_SOFT = 0.1  # weight of the share of right votes, beside the right verdicts
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,7 @@ def select(
     sample_weight: ArrayLike | None = None,
     initial_metric: ArrayLike | None = None,
     trust: Trust | None = None,
+    adjust: bool = True,
     time_limit: float | None = None,
     random_state: int | None = None,
     verbose: int = 0,
@@ -139,6 +141,9 @@ def select(
         One more candidate.
     trust : Trust, optional
         Trust in the labels where it is known already.
+    adjust : bool
+        Whether to adjust the metric to wrong labels that vote; not for voters that are believed only as far
+        as they are trusted.
     time_limit : float, optional
         Seconds after which no further candidate is tried.
     random_state : int, optional
@@ -184,8 +189,10 @@ def select(
         candidates.append(initial(np.asarray(initial_metric, dtype=np.float64), d))
     display = make_display(verbose, len(candidates), unit="candidate")
     with single_threaded(len(points) <= SMALL), display:
-        table = _compare(view, candidates, weight, rng, deadline, display)
+        table = _compare(view, candidates, trust.posterior, weight, rng, deadline, display)
         L = _mean(view, candidates, table, deadline)
+        if adjust and (deadline is None or time.monotonic() < deadline):
+            L = adjusted(view, trust, L)
     winner = max(table, key=lambda tried: tried.weight)
     pairs = LabelledPairs.from_labels(points, codes, bounds=(u, l), point_weight=weight)
     scale = pairs.best_scale(L.T @ L).scale
@@ -207,20 +214,13 @@ def _mean(
     view: View, candidates: list[Candidate], table: tuple[Tried, ...], deadline: float | None
 ) -> Floats:
     """L of the weighted mean of the candidates, each fitted to all points; at the deadline, of the first."""
-    some = view.X[:: max(1, len(view.X) // VALIDATION_POINTS)]
-    some = some - some.mean(axis=0)
-    A = np.zeros((view.X.shape[1],) * 2)
     chosen = [(tried.weight, candidate) for tried, candidate in zip(table, candidates) if tried.weight > 0]
-    for place, (weight, candidate) in enumerate(sorted(chosen, key=lambda each: -each[0])):
-        if place and deadline is not None and time.monotonic() > deadline:
+    parts: list[tuple[float, Floats]] = []
+    for weight, candidate in sorted(chosen, key=lambda each: -each[0]):
+        if parts and deadline is not None and time.monotonic() > deadline:
             break
-        L = candidate.build(view)
-        if len(chosen) == 1:
-            return L
-        squares = np.square(some @ L.T).sum(axis=1)
-        size = float(np.median(squares)) or float(squares.mean()) or 1.0
-        A += weight / size * (L.T @ L)
-    L = psd_factor((A + A.T) / 2)
+        parts.append((weight, candidate.build(view)))
+    L = priors.mean(view.X[:: max(1, len(view.X) // VALIDATION_POINTS)], parts)
     return L if view.rank is None else priors.project(L, view.X, view.rank)
 
 
@@ -240,6 +240,7 @@ def _weights(scores: Floats, w: Floats, log_odds: Floats) -> Floats:
 def _compare(
     view: View,
     candidates: list[Candidate],
+    beliefs: Floats,
     weight: Floats | None,
     rng: np.random.Generator,
     deadline: float | None,
@@ -248,6 +249,7 @@ def _compare(
     """Score all candidates on the same points and folds; the reference is the first."""
     rows, fold = deal(view.codes, FOLDS, rng, VALIDATION_POINTS)
     sample = view.take(rows)
+    believed = beliefs[np.ix_(rows, np.unique(view.codes[rows]))]  # (n, K), for the classes of the sample
     without = [sample.take(np.flatnonzero(fold != f)) for f in range(FOLDS)]
     w = np.ones(len(rows)) if weight is None else weight[rows]
     tried: list[tuple[Floats, float]] = []  # scores of the points, NaN where given up; seconds
@@ -256,7 +258,7 @@ def _compare(
         if tried and deadline is not None and time.monotonic() > deadline:
             break
         start = time.perf_counter()
-        scores = _scores(candidate, sample, without, fold, w, best)
+        scores = _scores(candidate, sample, believed, without, fold, w, best)
         if best is None or (np.isfinite(scores).all() and w @ scores > w @ best):
             best = scores
         tried.append((scores, time.perf_counter() - start))
@@ -314,11 +316,17 @@ def deal(codes: Ints, folds: int, rng: np.random.Generator, most: int | None = N
 
 
 def _scores(
-    candidate: Candidate, sample: View, without: list[View], fold: Ints, w: Floats, best: Floats | None
+    candidate: Candidate,
+    sample: View,
+    beliefs: Floats,
+    without: list[View],
+    fold: Ints,
+    w: Floats,
+    best: Floats | None,
 ) -> Floats:
     """(n,) score of every point, by neighbours under a metric fitted without its fold; NaN: given up."""
     if not candidate.uses_labels:
-        return _nearest_score(sample, candidate.build(sample), np.arange(len(fold)))
+        return _nearest_score(sample, beliefs, candidate.build(sample), np.arange(len(fold)))
     scores = np.full(len(fold), np.nan)
     for f, fitted in enumerate(without):
         inside = np.flatnonzero(fold == f)
@@ -326,7 +334,7 @@ def _scores(
             continue
         # A metric cannot be learned from one class; then the candidate stands as the default would.
         L = priors.standardised(sample.X) if fitted.n_classes < 2 else candidate.build(fitted)
-        scores[inside] = _nearest_score(sample, L, inside)
+        scores[inside] = _nearest_score(sample, beliefs, L, inside)
         known = np.isfinite(scores)
         if best is not None:
             behind, error = _difference(scores[known], best[known], w[known])
@@ -335,19 +343,8 @@ def _scores(
     return scores
 
 
-def _nearest_score(sample: View, L: Floats, rows: Ints) -> Floats:
-    """Right verdicts (ties shared) of the nearest neighbours, plus a little for right votes."""
-    codes, K = sample.codes, sample.n_classes
+def _nearest_score(sample: View, beliefs: Floats, L: Floats, rows: Ints) -> Floats:
+    """How right the verdicts of the nearest other points are about these rows."""
     Z = (sample.X - sample.X.mean(axis=0)) @ L.T
-    most = min(max(NEIGHBORS), len(Z) - 1)
-    near = nearest(Z, Z[rows], most, own=rows)
-    own = np.arange(len(rows))
-    votes = np.zeros((len(rows), K))
-    score = np.zeros(len(rows))
-    for k in range(most):
-        votes[own, codes[near[:, k]]] += 1.0
-        if k + 1 in NEIGHBORS or k + 1 == most < min(NEIGHBORS):
-            leading = votes == votes.max(axis=1, keepdims=True)
-            score += leading[own, codes[rows]] / leading.sum(axis=1)
-            score += _SOFT * votes[own, codes[rows]] / (k + 1)
-    return score / sum(k <= most for k in NEIGHBORS) if most >= min(NEIGHBORS) else score
+    near = nearest(Z, Z[rows], min(max(NEIGHBORS), len(Z) - 1), own=rows)
+    return rightness(sample.codes[near], beliefs[rows])

@@ -401,7 +401,7 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
             self.metric_name_ = "standardised"
         else:
             likely, trust = _corrected(codes, trust)
-            selected = select(points, likely, trust=trust, random_state=number)
+            selected = select(points, likely, trust=trust, adjust=False, random_state=number)
             self.components_ = selected.components
             self.metric_name_ = selected.name
 
