@@ -9,8 +9,8 @@ Odds. How often a kind of candidate is good can be told beforehand from the shap
 
 - rho, the number of features a point. With many points a feature, the scatter within classes is known well;
   with few, metrics that shrink it, or that learn which features to ignore, deserve more trust.
-- q, how many of all directions can separate the centres of the classes. A discriminant gains by ignoring the
-  others, so the fewer classes for the features, the better it is.
+- q, how many of all directions can separate the centres of the classes, beyond the one that two classes have.
+  A discriminant gains by ignoring the others, so the fewer classes for the features, the better it is.
 - how much the scales of the features differ, which is how little the Euclidean metric means.
 """
 
@@ -49,7 +49,7 @@ class Shape(NamedTuple):
     rho: float
     """Features a point."""
     q: float
-    """(K - 1) / d, at most 1."""
+    """2 (K - 2) / d, at most 1."""
     spread: float
     """Variance of the logarithms of the features' scales."""
 
@@ -66,7 +66,6 @@ class View:
     rank: int | None  # of the metric, at most
     seed: int
     _fits: dict[float, WithinClass] = field(default_factory=dict, repr=False)
-    _built: dict[str, Floats] = field(default_factory=dict, repr=False)  # by the name of the candidate
 
     @cached_property
     def scale(self) -> Floats:
@@ -79,7 +78,7 @@ class View:
     @property
     def shape(self) -> Shape:
         N, d = self.X.shape
-        return Shape(d / N, min(1.0, (self.n_classes - 1) / d), float(np.var(np.log(self.scale))))
+        return Shape(d / N, min(1.0, 2.0 * (self.n_classes - 2) / d), float(np.var(np.log(self.scale))))
 
     @cached_property
     def pairs(self) -> LabelledPairs:
@@ -140,11 +139,9 @@ class Candidate:
         return float(np.clip(self.odds + np.dot(self.slopes, shape), -_FIRM, _FIRM))
 
     def build(self, view: View) -> Floats:
-        """L (k, d), of the rank that the view allows; made once a view."""
-        if self.name not in view._built:
-            L = self.make(view)
-            view._built[self.name] = L if view.rank is None else priors.project(L, view.X, view.rank)
-        return view._built[self.name]
+        """L (k, d), of the rank that the view allows."""
+        L = self.make(view)
+        return L if view.rank is None else priors.project(L, view.X, view.rank)
 
 
 def _annealed(view: View, source: Any, start: Floats, steps: int, first_temperature: float) -> Floats:
@@ -227,15 +224,6 @@ def _robust(view: View) -> Floats:
 
 
 _round = _within(SHRINKAGE)
-_low_rank = Candidate("discriminant, low rank", None, True, _discriminant(0.5, 0.0), 2.5, (5.0, -6.0, 0.0))
-_neighbours = _learned(
-    "neighbours, from within classes", "neighbors", _round, _WARM_STEPS, 0.5, 3.5, (0.0, -8.0, 0.0)
-)
-
-
-def _half_discriminant(view: View) -> Floats:
-    return priors.mean(view.X, [(0.5, _neighbours.build(view)), (0.5, _low_rank.build(view))])
-
 
 #: The first is the reference: what one would use without learning.
 PRIORS = (
@@ -249,7 +237,7 @@ PRIORS = (
     Candidate("discriminant", None, True, _discriminant(SHRINKAGE, 0.3), 2.5, (-5.0, -6.0, 0.0)),
     Candidate("discriminant, blunt", None, True, _discriminant(SHRINKAGE, 1.0), 2.5, (-5.0, -6.0, 0.0)),
     Candidate("discriminant, shrunk", None, True, _discriminant(0.5, 0.3), 2.0, (5.0, -6.0, 0.0)),
-    _low_rank,
+    Candidate("discriminant, low rank", None, True, _discriminant(0.5, 0.0), 4.0, (5.0, -8.0, 0.0)),
     Candidate("discriminant, half standardised", None, True, _half_standardised, -1.0, (15.0, -4.0, 0.0)),
 )
 LEARNED: dict[str, tuple[Candidate, ...]] = {
@@ -259,10 +247,8 @@ LEARNED: dict[str, tuple[Candidate, ...]] = {
         _learned("all pairs, stopped early", "all", _round, _FEW_STEPS, 0.5),
     ),
     "neighbors": (
-        _neighbours,
-        # What is learned from few points errs at random, and the discriminant does not err in the same way.
-        Candidate(
-            "neighbours, half discriminant", "neighbors", True, _half_discriminant, 4.5, (0.0, -10.0, 0.0)
+        _learned(
+            "neighbours, from within classes", "neighbors", _round, _WARM_STEPS, 0.5, 3.5, (0.0, -8.0, 0.0)
         ),
     ),
     "triplets": (

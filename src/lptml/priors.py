@@ -65,16 +65,18 @@ def within(fit: WithinClass, scale: Floats) -> Floats:
 def discriminant(fit: WithinClass, scale: Floats, share: Floats, rest: float) -> Floats:
     """``within``, with the directions that separate the centres of the classes stretched.
 
-    After whitening, the squared length of a direction is its share of the variance of the centres plus
-    ``rest`` / d; ``share`` (K,) is how much of the points each class has.
+    After whitening, the squared length of these K - 1 directions is 1 / (K - 1) each, and of every direction
+    ``rest`` / d besides; ``share`` (K,) is how much of the points each class has. Alike, however far the
+    centres lie apart in each: the classes that are close together in all but one of them are those that
+    neighbours confuse.
     """
     L = whitening(fit.scatter)
     centres = (fit.centres - share @ fit.centres) @ L.T  # (K, d)
-    between = (centres * share[:, None]).T @ centres
-    total = max(float(np.trace(between)), 1e-300)
-    d = len(L)
-    values, Q = np.linalg.eigh(between / total + rest / d * np.eye(d))
-    return np.asarray((np.sqrt(np.maximum(values, 0.0))[:, None] * Q.T) @ L / scale)
+    _, lengths, Q = np.linalg.svd(centres * np.sqrt(share)[:, None])
+    separating = np.zeros(len(Q))
+    separating[: len(lengths)] = lengths > 1e-6 * max(float(lengths.max(initial=0.0)), 1e-300)
+    squares = separating / max(float(separating.sum()), 1.0) + rest / len(Q)
+    return np.asarray((np.sqrt(squares)[:, None] * Q) @ L / scale)
 
 
 def mean(X: Floats, parts: Sequence[tuple[float, Floats]]) -> Floats:
