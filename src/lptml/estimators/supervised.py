@@ -60,10 +60,11 @@ class LPTML_Supervised(SupervisedMixin, LPTMLBase):
     validation : {"auto", "neighbors"} or None, default="auto"
         How the metric is chosen. None: the metric of least cost on the constraints. "neighbors": the one
         under which out-of-sample nearest neighbours vote best, among metrics learned from each kind of
-        constraints and those that need no learning; the options of the search must then have their default
-        values. "auto" is "neighbors" where they do, and None where any of them was set: ``max_trials``,
-        ``epsilon``, ``objective``, ``refine``, ``regularization``, ``regularizer``, ``class_weight``,
-        ``approximate_counting``, ``engine``, ``checkpoint``.
+        constraints and those that need no learning, adjusted a little where wrong labels are believed to
+        vote; the options of the search must then have their default values. "auto" is "neighbors" where they
+        do, and None where any of them was set: ``max_trials``, ``epsilon``, ``objective``, ``refine``,
+        ``regularization``, ``regularizer``, ``class_weight``, ``approximate_counting``, ``engine``,
+        ``checkpoint``.
     refine : bool, default=True
         Whether to optimise the best metrics of the search locally; False is the paper's plain search.
     regularization : float, default=0
