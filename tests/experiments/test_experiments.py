@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from lptml.experiments import Options, paper, run
 from lptml.experiments.command import reproduce
-from lptml.experiments.document import write_page
+from lptml.experiments.document import _verdict, write_page
 from lptml.experiments.protocol import evaluate, folds, prepare, seed_for
 from lptml.experiments.summaries import executions, paired, statistics
 
@@ -166,3 +166,16 @@ def test_missing_data_is_said_not_hidden(tmp_path, monkeypatch):
     record = run("table1", options)["table1"]
     assert list(record["summary"]["table"]) == ["iris"]
     assert "soybean is left out" in record["notes"][0]
+
+
+@pytest.mark.parametrize(
+    ("differences", "verdict"),
+    [
+        ([0.0] * 49 + [-0.01], "within one standard error"),  # mean and error are equal
+        ([0.0] * 48 + [-0.01] * 2, "below"),
+        ([0.0] * 48 + [0.01] * 2, "above"),
+        ([0.0] * 50, "within one standard error"),
+    ],
+)
+def test_verdicts_are_not_decided_by_rounding(differences, verdict):
+    assert _verdict(statistics(dict(enumerate(differences)))) == verdict
