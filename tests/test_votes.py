@@ -45,10 +45,10 @@ def test_fewer_voters_than_are_asked(voters):
 
 
 def learned(X, labels):
-    """The view of noisy points, what is believed about them, and a good metric."""
+    """The view of noisy points, the share of labels believed wrong, and a good metric."""
     trust = trust_labels(X, labels, 2)
     view = View(X, labels, trust.trust, 1.0, None, None, 0)
-    return view, trust, within(view.classes(SHRINKAGE), view.scale)
+    return view, trust.noise_rate, within(view.classes(SHRINKAGE), view.scale)
 
 
 def draw(seed, share):
@@ -62,10 +62,10 @@ def test_wrong_labels_vote_right_more_often_on_points_never_seen():
     gains = []
     for seed in range(12):
         X, labels = draw(seed, 0.3)
-        view, trust, L = learned(X[::2], labels[::2])
+        view, rate, L = learned(X[::2], labels[::2])
         scores = [
             KNeighborsClassifier(4).fit(view.X @ G.T, view.codes).score(fresh.data @ G.T, fresh.target)
-            for G in (L, adjusted(view, trust, L))
+            for G in (L, adjusted(view, L, rate))
         ]
         gains.append(scores[1] - scores[0])
     assert np.mean(gains) > 0.01
@@ -73,21 +73,21 @@ def test_wrong_labels_vote_right_more_often_on_points_never_seen():
 
 def test_the_metric_stays_where_there_is_nothing_to_gain():
     X, labels = draw(0, 0.0)
-    view, trust, L = learned(X, labels)
-    assert adjusted(view, trust, L) is L  # no label is suspected
+    view, rate, L = learned(X, labels)
+    assert adjusted(view, L, rate) is L  # no label is suspected
     X, labels = draw(0, 0.3)
-    view, trust, L = learned(X[:6], np.array([0, 1, 0, 1, 0, 1]))
-    assert adjusted(view, trust, L) is L  # too few points to know the classes
-    view, trust, L = learned(np.tile(X, (7, 1)), np.tile(labels, 7))
-    assert adjusted(view, trust, L) is L  # many points
+    view, rate, L = learned(X[:6], np.array([0, 1, 0, 1, 0, 1]))
+    assert adjusted(view, L, rate) is L  # too few points to know the classes
+    view, rate, L = learned(np.tile(X, (7, 1)), np.tile(labels, 7))
+    assert adjusted(view, L, rate) is L  # many points
 
 
 def test_rank_and_repetition():
     X, labels = draw(3, 0.3)
-    view, trust, L = learned(X, labels)
-    flat = adjusted(view, trust, L[:1])
+    view, rate, L = learned(X, labels)
+    flat = adjusted(view, L[:1], rate)
     assert flat.shape == (1, 2)
-    assert np.array_equal(adjusted(view, trust, L), adjusted(view, trust, L))
+    assert np.array_equal(adjusted(view, L, rate), adjusted(view, L, rate))
 
 
 def test_selection_adjusts_unless_told_otherwise():

@@ -192,7 +192,7 @@ def select(
         table = _compare(view, candidates, trust.posterior, weight, rng, deadline, display)
         L = _mean(view, candidates, table, deadline)
         if adjust and (deadline is None or time.monotonic() < deadline):
-            L = adjusted(view, trust, L)
+            L = adjusted(view, L, trust.noise_rate)
     winner = max(table, key=lambda tried: tried.weight)
     pairs = LabelledPairs.from_labels(points, codes, bounds=(u, l), point_weight=weight)
     scale = pairs.best_scale(L.T @ L).scale

@@ -26,7 +26,6 @@ from lptml._candidates import View
 from lptml._nearest import nearest
 from lptml.constraints import Floats, Ints
 from lptml.scatter import SHRINKAGE
-from lptml.trust import Trust
 
 __all__ = ["NEIGHBORS", "adjusted", "rightness"]
 
@@ -74,24 +73,24 @@ def rightness(labels: Ints, beliefs: Floats) -> Floats:
     return np.asarray(score / len(asked))
 
 
-def adjusted(view: View, trust: Trust, L: Floats) -> Floats:
+def adjusted(view: View, L: Floats, noise_rate: float) -> Floats:
     """The metric near L under which the given labels, wrong ones too, vote right most often; see above.
 
     Parameters
     ----------
     view : View
-        The points with their given labels.
-    trust : Trust
-        What is believed about them.
+        The points with their given labels, and how far these are trusted.
     L : array of shape (k, d)
         A good metric, L'L.
+    noise_rate : float
+        Share of the labels that is believed wrong.
 
     Returns
     -------
     array of shape (k, d), of the same rank
     """
     (N, d), K = view.X.shape, view.n_classes
-    if trust.noise_rate < _WRONG or not _POINTS_A_FEATURE * K * d <= N <= _MANY:
+    if noise_rate < _WRONG or not _POINTS_A_FEATURE * K * d <= N <= _MANY:
         return L
     rng = np.random.default_rng(view.seed)
     classes = rng.choice(K, size=_DRAWN, p=view.share)
