@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from lptml._sdp_attempt import attempt
 from lptml._sdp_kernel import solve
-from lptml._sdp_scaling import scale_problem
+from lptml._sdp_scaling import scale_from_python
 from lptml._shared import Matrices, Matrix, Vector, entry
 from lptml.constraints import ConstraintSet
 from lptml.sdp import ACCEPT, ATTEMPTS, Problem, Status, solve_basis, solve_problem
@@ -116,14 +116,14 @@ def kernel_seconds(p: Problem) -> float:
     U, h, R = np.empty((m, d)), np.empty(m), np.empty((0, d, d))
     mats, vecs, units = np.empty((4, d, d)), np.empty((2, m)), np.empty(m)
     C0, T = mats[:2]
-    scale_problem(p.V, p.W, p.sign, p.bound, p.R, 0.0, p.C0, first.lower, first.cost, U, h, R, C0, T, units)
+    scale_from_python(p.V, p.W, p.sign, p.bound, p.R, 0.0, p.C0, first.lower, first.cost, U, h, R, C0, T, units)
     return seconds(lambda: kernel(U, p.sign, h, R, first.elastic, mats, vecs))
 
 
 def compiled_seconds(p: Problem) -> float:
     """Scaling, interior-point method and independent check: the one compiled call."""
     (m, d), first = p.V.shape, ATTEMPTS[0]
-    results = np.empty((2, d, d)), np.empty((3, m)), np.empty(m, dtype=np.int64)
+    results = np.zeros((2, d, d)), np.zeros((3, m)), np.empty(m, dtype=np.int64)
     problem = (p.V, p.W, p.sign, p.bound, p.R, p.rho, p.C0, p.c)
     settings = (first.lower, first.cost, first.elastic, TOLERANCE, TOLERANCE, 80, ACCEPT)
     return seconds(lambda: attempt(*problem, *settings, *results))

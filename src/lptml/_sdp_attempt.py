@@ -15,7 +15,7 @@ from lptml.certify import RADIUS, check_certificate_arrays, check_optimum_arrays
 UNSETTLED = 0  # neither of the others could be verified
 OPTIMAL = 1
 INFEASIBLE = 2
-NOTHING_ASKED = 3  # no lower bound, no log det: A = 0, which is left to the caller
+NOTHING_ASKED = 3  # no lower bound, no log det: A = 0
 
 
 @entry
@@ -44,8 +44,8 @@ def attempt(
 
     These are the residuals of (A, dual) of an optimum, or gap and radius of the certificate ``dual``.
     ``lower``, ``cost`` and ``elastic`` are those of ``sdp.Attempt``. A and the solution X in the kernel's
-    coordinates go to ``metrics`` (2, d, d); ``dual`` and the kernel's y and z to ``multipliers`` (3, n); the
-    tight constraints to the first places of ``support``.
+    coordinates go to ``metrics`` (2, d, d); ``dual`` and the kernel's y and z to ``multipliers`` (3, n), both
+    zero before; the tight constraints to the first places of ``support``.
 
     Of a multiplier and its slack one is of the order of the tolerance (strict complementarity): such
     multipliers are set to zero, unless an optimum then fails its check.
@@ -56,10 +56,11 @@ def attempt(
     for i in range(m):
         if sign[i] < 0.0:
             lowers += 1
-    if lowers == 0 and c == 0.0 and rho >= 0.0:
-        return NOTHING_ASKED, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     A, X = metrics[0], metrics[1]
     dual, y, z = multipliers[0], multipliers[1], multipliers[2]
+    if lowers == 0 and c == 0.0 and rho >= 0.0:
+        primal, psd, slack, gap = check_optimum_arrays(V, W, sign, bound, R, rho, C0, c, A, dual)
+        return NOTHING_ASKED, 0, 0, 0.0, 0.0, primal, psd, slack, gap
     U = np.empty((m + W.shape[0], d))
     h = np.empty(n)
     units = np.empty(n)

@@ -3,10 +3,10 @@
 import numpy as np
 
 from lptml._sdp_dense import cholesky, combine, product, sandwich, transpose, triangular_inverse
-from lptml._shared import Matrices, Matrix, Vector, entry
+from lptml._shared import Matrices, Matrix, Vector, entry, shared
 
 
-@entry
+@shared
 def scale_problem(
     V: Matrix,
     W: Matrix,
@@ -109,3 +109,25 @@ def scale_problem(
         for j in range(d):
             T[i, j] /= scale[j]
     return whitened
+
+
+@entry
+def scale_from_python(
+    V: Matrix,
+    W: Matrix,
+    sign: Vector,
+    bound: Vector,
+    R: Matrices,
+    rho: float,
+    C0: Matrix,
+    lower: float,
+    cost: float,
+    U: Matrix,
+    h: Vector,
+    Rs: Matrices,
+    Cs: Matrix,
+    T: Matrix,
+    units: Vector,
+) -> float:
+    """``scale_problem``, compiled only where Python calls it."""
+    return scale_problem(V, W, sign, bound, R, rho, C0, lower, cost, U, h, Rs, Cs, T, units)

@@ -25,7 +25,7 @@ from numba import njit, types
 from numba.extending import lower_builtin, type_callable
 from numpy.typing import NDArray
 
-from lptml._compile import announce
+from lptml._compile import KernelCompiler, announce
 from lptml.validation import Floats, Ints
 
 P = ParamSpec("P")
@@ -65,6 +65,7 @@ class Shared(Generic[P, R]):
             error_model="numpy",
             no_cpython_wrapper=not from_python,
             no_cfunc_wrapper=True,
+            pipeline_class=KernelCompiler,
         )(function)
         self._from_python = from_python
         self._may_fail = may_fail

@@ -129,7 +129,7 @@ def eigenvalues(S: Matrix) -> Vector:
     return out
 
 
-@entry
+@shared
 def check_optimum_arrays(
     V: Matrix,
     W: Matrix,
@@ -216,7 +216,7 @@ def check_optimum_arrays(
     return primal, psd, dual, gap
 
 
-@entry
+@shared
 def check_certificate_arrays(
     V: Matrix, W: Matrix, sign: Vector, bound: Vector, R: Matrices, rho: float, y: Vector
 ) -> tuple[float, float]:
@@ -271,6 +271,30 @@ def check_certificate_arrays(
     return gap, radius
 
 
+# What lets Python in takes as long to compile as a small function, and most processes never need it.
+@entry
+def _optimum_from_python(
+    V: Matrix,
+    W: Matrix,
+    sign: Vector,
+    bound: Vector,
+    R: Matrices,
+    rho: float,
+    C0: Matrix,
+    c: float,
+    A: Matrix,
+    y: Vector,
+) -> tuple[float, float, float, float]:
+    return check_optimum_arrays(V, W, sign, bound, R, rho, C0, c, A, y)
+
+
+@entry
+def _certificate_from_python(
+    V: Matrix, W: Matrix, sign: Vector, bound: Vector, R: Matrices, rho: float, y: Vector
+) -> tuple[float, float]:
+    return check_certificate_arrays(V, W, sign, bound, R, rho, y)
+
+
 class _Arrays(Protocol):
     """An instance as plain arrays (``sdp.Problem``)."""
 
@@ -302,13 +326,13 @@ class _Arrays(Protocol):
 def check_optimum(problem: _Arrays, A: Floats, dual: Floats) -> Residuals:
     """``verify_solution`` on plain arrays."""
     p = problem
-    return Residuals(*check_optimum_arrays(p.V, p.W, p.sign, p.bound, p.R, p.rho, p.C0, p.c, A, dual))
+    return Residuals(*_optimum_from_python(p.V, p.W, p.sign, p.bound, p.R, p.rho, p.C0, p.c, A, dual))
 
 
 def check_certificate(problem: _Arrays, y: Floats) -> CertificateCheck:
     """``verify_certificate`` on plain arrays."""
     p = problem
-    return CertificateCheck(*check_certificate_arrays(p.V, p.W, p.sign, p.bound, p.R, p.rho, y))
+    return CertificateCheck(*_certificate_from_python(p.V, p.W, p.sign, p.bound, p.R, p.rho, y))
 
 
 def verify_solution(
@@ -355,7 +379,7 @@ def verify_solution(
     V, W, sign, bound = arrays(constraints)
     R, bound_r = regulariser_arrays(regularizer, rho, constraints.d)
     return Residuals(
-        *check_optimum_arrays(
+        *_optimum_from_python(
             V, W, sign, bound, R, bound_r, _own(objective), float(log_det), _own(A), _own(dual)
         )
     )
@@ -392,7 +416,7 @@ def verify_certificate(
     """
     V, W, sign, bound = arrays(constraints)
     R, bound_r = regulariser_arrays(regularizer, rho, constraints.d)
-    return CertificateCheck(*check_certificate_arrays(V, W, sign, bound, R, bound_r, _own(y)))
+    return CertificateCheck(*_certificate_from_python(V, W, sign, bound, R, bound_r, _own(y)))
 
 
 def arrays(constraints: ConstraintSet) -> tuple[Floats, Floats, Floats, Floats]:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from lptml._farkas import repairs
 from lptml._sdp_attempt import INFEASIBLE, NOTHING_ASKED, OPTIMAL, attempt
-from lptml._sdp_scaling import scale_problem
+from lptml._sdp_scaling import scale_from_python
 from lptml.certify import (
     Residuals,
     arrays,
@@ -320,23 +320,23 @@ def _solve_kernel(problem: Problem, settings: Attempt, tol: float, loose: float)
     p, s = problem, settings
     (m, d), n = p.V.shape, len(p.V) + len(p.R)
     # Few arrays, and everything by position: at d = 2 a sixth of the time is spent on these lines.
-    metrics, multipliers, support = np.empty((2, d, d)), np.empty((3, n)), np.empty(m, np.int64)
+    metrics, multipliers, support = np.zeros((2, d, d)), np.zeros((3, n)), np.empty(m, np.int64)
     verdict, iterations, tight, t, linear, first, second, third, fourth = attempt(
         p.V, p.W, p.sign, p.bound, p.R, p.rho, p.C0, p.c, s.lower, s.cost, s.elastic,
         tol, loose, _MAX_ITERATIONS, ACCEPT, metrics, multipliers, support,
     )  # fmt: skip
     A, dual = metrics[0], multipliers[0]
+    residuals = Residuals(first, second, third, fourth)
     if verdict == OPTIMAL:
         objective = linear if p.c == 0.0 else p.value(A)
         of_R = 0.0
         if n > m:
             dual, of_R = dual[:m], float(dual[m])
-        residuals = Residuals(first, second, third, fourth)
         return Solution(
             Status.OPTIMAL, A, dual, of_R, objective, residuals, support[:tight], t, None, iterations, "numba"
         )
     if verdict == NOTHING_ASKED:
-        return _closed_form(p)
+        return conclude(p, A, dual, residuals, dual > 0, 0, "closed form", 0.0)
     if verdict == INFEASIBLE:
         return infeasible(p, A, Certificate(dual, 0.0, first, second), iterations, "numba", t)
     _, y, z = multipliers
@@ -355,7 +355,7 @@ def _scaled(p: Problem, settings: Attempt) -> tuple[Floats, Floats, Floats, floa
     d, n = len(p.C0), p.m + len(p.R)
     U, h, R, units = np.empty((p.m + len(p.W), d)), np.empty(n), np.empty(p.R.shape), np.empty(n)
     C0, T = np.empty((2, d, d))
-    size = scale_problem(
+    size = scale_from_python(
         *(p.V, p.W, p.sign, p.bound, p.R, p.rho, p.C0, settings.lower, settings.cost),
         *(U, h, R, C0, T, units),
     )
