@@ -116,7 +116,8 @@ def kernel_seconds(p: Problem) -> float:
     U, h, R = np.empty((m, d)), np.empty(m), np.empty((0, d, d))
     mats, vecs, units = np.empty((4, d, d)), np.empty((2, m)), np.empty(m)
     C0, T = mats[:2]
-    scale_from_python(p.V, p.W, p.sign, p.bound, p.R, 0.0, p.C0, first.lower, first.cost, U, h, R, C0, T, units)
+    problem = (p.V, p.W, p.sign, p.bound, p.R, 0.0, p.C0)
+    scale_from_python(*problem, first.lower, first.cost, U, h, R, C0, T, units)
     return seconds(lambda: kernel(U, p.sign, h, R, first.elastic, mats, vecs))
 
 

@@ -1,8 +1,7 @@
 """Dense linear algebra for the interior-point kernel: plain loops when small, BLAS and LAPACK when large.
 
 Calls into BLAS cost about a microsecond each, which is what a whole step costs at d = 2; from a few dozen
-rows on, BLAS is many times faster than any loop. It is called from functions of their own: what it needs
-would slow down the loops.
+rows on, BLAS is many times faster than any loop.
 
 Matrices are C-ordered. A Cholesky factor is lower triangular and lives in the lower triangle of its array;
 the strict upper triangle is never read or written, so callers may keep data there.
@@ -10,52 +9,10 @@ the strict upper triangle is never read or written, so callers may keep data the
 
 import numpy as np
 
-from lptml._lapack import COUNT, NORMAL, ONE, TRANSPOSED, UPPER, ZERO, dgemm, dpotrf, dpotrs, dsyrk
+from lptml._lapack import NORMAL, TRANSPOSED, UPPER, dgemm, dpotrf, dpotrs, dsyrk
 from lptml._shared import FixedMatrix, Matrix, Vector, leaf
 
 BLAS_FROM = 40  # rows from which a BLAS call beats the loops (measured; flat between 24 and 64)
-
-
-@leaf
-def _blas_cholesky(a: Matrix) -> bool:
-    size = np.empty(2, np.int32)
-    size[0] = a.shape[0]
-    dpotrf(UPPER.ctypes, size.ctypes, a.ctypes, size.ctypes, size[1:].ctypes)
-    return size[1] == 0
-
-
-@leaf
-def _blas_cholesky_solve(L: Matrix, x: Vector) -> None:
-    size = np.empty(2, np.int32)
-    size[0] = L.shape[0]
-    info = size[1:].ctypes
-    dpotrs(UPPER.ctypes, size.ctypes, COUNT.ctypes, L.ctypes, size.ctypes, x.ctypes, size.ctypes, info)
-
-
-@leaf
-def _blas_gram(B: Matrix, out: Matrix) -> None:
-    size = np.empty(2, np.int32)
-    size[0] = B.shape[0]
-    size[1] = B.shape[1]
-    depth = size[1:].ctypes
-    dsyrk(
-        UPPER.ctypes, TRANSPOSED.ctypes, size.ctypes, depth, ONE.ctypes, B.ctypes, depth,
-        ZERO.ctypes, out.ctypes, size.ctypes,
-    )  # fmt: skip
-
-
-@leaf
-def _blas_product(a: FixedMatrix, b: FixedMatrix, out: Matrix) -> None:
-    # Fortran sees the transposes: out' = b'a'.
-    size = np.empty(3, np.int32)
-    size[0] = b.shape[1]
-    size[1] = a.shape[0]
-    size[2] = a.shape[1]
-    rows, depth = size[1:].ctypes, size[2:].ctypes
-    dgemm(
-        NORMAL.ctypes, NORMAL.ctypes, size.ctypes, rows, depth, ONE.ctypes, b.ctypes, size.ctypes,
-        a.ctypes, depth, ZERO.ctypes, out.ctypes, size.ctypes,
-    )  # fmt: skip
 
 
 @leaf
@@ -63,7 +20,7 @@ def cholesky(a: Matrix) -> bool:
     """Factor a = LL' in the lower triangle of a; False if a is not numerically positive definite."""
     n = a.shape[0]
     if n >= BLAS_FROM:
-        return _blas_cholesky(a)
+        return dpotrf(UPPER, n, a, n) == 0
     for j in range(n):
         pivot = a[j, j]
         for p in range(j):
@@ -85,7 +42,7 @@ def cholesky_solve(L: Matrix, x: Vector) -> None:
     """x <- (LL')^-1 x."""
     n = L.shape[0]
     if n >= BLAS_FROM:
-        _blas_cholesky_solve(L, x)
+        dpotrs(UPPER, n, 1, L, n, x, n)
         return
     for i in range(n):
         total = x[i]
@@ -119,7 +76,7 @@ def gram(B: Matrix, out: Matrix) -> None:
     """Lower triangle of out <- BB'."""
     k, d = B.shape
     if k >= BLAS_FROM:
-        _blas_gram(B, out)
+        dsyrk(UPPER, TRANSPOSED, k, d, 1.0, B, d, 0.0, out, k)
         return
     for i in range(k):
         for j in range(i + 1):
@@ -135,7 +92,8 @@ def product(a: FixedMatrix, b: FixedMatrix, out: Matrix) -> None:
     n, k = a.shape
     m = b.shape[1]
     if n * k * m >= 8000:
-        _blas_product(a, b, out)
+        # Fortran sees the transposes: out' = b'a'.
+        dgemm(NORMAL, NORMAL, m, n, k, 1.0, b, m, a, k, 0.0, out, m)
         return
     if m == 2:  # the loop over columns would cost more than what it does
         for i in range(n):

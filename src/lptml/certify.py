@@ -116,15 +116,7 @@ def eigenvalues(S: Matrix) -> Vector:
     for p in range(d):
         for q in range(d):
             work[p, q] = S[p, q]
-    size = np.empty(3, np.int32)
-    size[0] = d
-    size[1] = (d + 34) * d
-    info = size[2:]
-    dsyev(
-        NORMAL.ctypes, UPPER.ctypes, size.ctypes, work.ctypes, size.ctypes, out.ctypes,
-        work[d:].ctypes, size[1:].ctypes, info.ctypes,
-    )  # fmt: skip
-    if info[0] != 0:
+    if dsyev(NORMAL, UPPER, d, work, d, out, work[d:], (d + 34) * d) != 0:
         out[0] = -np.inf  # what nothing is accepted with
     return out
 
