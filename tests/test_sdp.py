@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from lptml import _sdp_attempt, sdp
+from lptml import _sdp_attempt, certify, sdp
 from lptml.certify import verify_certificate, verify_solution
 from lptml.constraints import ConstraintSet
 from lptml.sdp import Status, solve_basis
@@ -398,6 +398,7 @@ def test_a_wrong_kernel_is_found_out(monkeypatch, answer):
     F, C0 = random_instance(7)
     right = solve_basis(F, C0)
     monkeypatch.setattr(_sdp_attempt, "solve", answer)
+    monkeypatch.setattr(_sdp_attempt, "check_optimum_arrays", certify._optimum_from_python)
     monkeypatch.setattr(sdp, "attempt", _sdp_attempt.attempt.py_func)
     rescued = solve_basis(F, C0)
     assert rescued.solver == "clarabel"
