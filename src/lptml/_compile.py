@@ -29,6 +29,7 @@ _IDLE = {
     "MakeFunctionToJitFunction",
     "NoPythonSupportedFeatureValidation",
     "NopythonRewrites",
+    "PreLowerStripPhis",
     "RewriteDynamicRaises",
     "RewriteSemanticConstants",
     "WithLifting",
@@ -48,14 +49,20 @@ class _Options(Flags):
 
     @classmethod
     def like(cls, flags: Any) -> _Options:
-        return cls._known.setdefault(flags.summary(), cls(flags))
+        options = cls(flags)
+        options.enable_ssa = False
+        return cls._known.setdefault(options.summary(), options)
 
     def copy(self) -> _Options:
         return self
 
 
 class KernelCompiler(CompilerBase):
-    """Numba's compiler without its idle passes, which take a tenth of the time."""
+    """Numba's compiler without its idle passes, which take a tenth of the time.
+
+    Nor does it tell the assignments to a variable from each other, another tenth: in a kernel all that is
+    assigned to one name has one type.
+    """
 
     def __init__(
         self, typing: Any, target: Any, library: Any, args: Any, result: Any, flags: Any, local: Any

@@ -68,7 +68,7 @@ def attempt(
     Cs = np.empty((d, d))
     T = np.empty((d, d))
     size = scale_problem(V, W, sign, bound, R, rho, C0, lower, cost, U, h, Rs, Cs, T, units)
-    _, iterations, t = solve(U, m, sign, h, Rs, Cs, c / size, elastic, tol, loose, max_iter, T, A, X, y, z)
+    iterations, t = solve(U, m, sign, h, Rs, Cs, c / size, elastic, tol, loose, max_iter, T, A, X, y, z)
     tight = 0
     for i in range(m):
         if y[i] > z[i]:

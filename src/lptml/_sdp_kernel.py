@@ -39,9 +39,6 @@ from lptml._sdp_dense import (
 )
 from lptml._shared import Matrices, Matrix, Vector, leaf, shared
 
-CONVERGED = 0
-STALLED = 1
-BROKEN = 2
 WELL_POSED = 1e-4  # the error down to which the Schur complement is conditioned well enough
 
 
@@ -209,8 +206,8 @@ def solve(
     best_X: Matrix,
     best_y: Vector,
     best_z: Vector,
-) -> tuple[int, int, float]:
-    """Solve the problem above; returns (code, iterations, t).
+) -> tuple[int, float]:
+    """Solve the problem above; returns (iterations, t).
 
     It stops at errors below ``tol``, or below ``loose`` where the constraints clearly contradict each other.
 
@@ -239,11 +236,9 @@ def solve(
     # With a log det the optimum is inside the cone: do not go near its boundary.
     reach = 0.7 if c > 0.0 else 1.0
     restarted = False
-    code = STALLED
     iteration = 0
     while True:
         if not (_factor(X, L, Li, Lit) and _factor(Z, N, Ni, Nit)):
-            code = BROKEN
             break
         # Residuals of the two feasibility conditions, and the gap.
         _values(U, m, sign, R, X, work, val)
@@ -285,7 +280,6 @@ def solve(
                 best_y[i] = y[i]
                 best_z[i] = z[i]
         if worst <= (loose if t > 0.01 else tol):
-            code = CONVERGED
             break
         if iteration == max_iter or not worst < 1e6 * best:
             break
@@ -298,7 +292,6 @@ def solve(
                 break
             shift = max(100.0 * shift, 1e-14)
         if shift > 1e-6:
-            code = BROKEN
             break
         sandwich(X, Rd, Zi, T, base)  # what the dual residual contributes to dX
         ap = ad = target = dt = dtau = 0.0
@@ -380,4 +373,4 @@ def solve(
         tau += ad * dtau
     transpose(coordinates, L)
     sandwich(L, best_X, coordinates, T, A)
-    return code, iteration, best_t
+    return iteration, best_t
