@@ -78,10 +78,21 @@ class KernelCompiler(CompilerBase):
         return [needed]
 
 
-#: Decorator of functions that only compiled code calls: without wrappers, and without a test at every
-#: division, they compile in half the time. No ``fastmath``: sums in any order take a quarter off a solve at
-#: d = 2, but then the order, and the last bits, depend on where in memory the arrays happen to lie.
-helper = njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+# No test at every division. No ``fastmath``: sums in any order take a quarter off a solve at d = 2, but then
+# the order, and the last bits, depend on where in memory the arrays happen to lie.
+OPTIONS: dict[str, Any] = {
+    "cache": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "no_cfunc_wrapper": True,
+    "pipeline_class": KernelCompiler,
+}
+
+#: Decorator of functions that Python calls.
+kernel = njit(**OPTIONS)
+
+#: Decorator of functions that only compiled code calls.
+helper = njit(**OPTIONS, no_cpython_wrapper=True)
 
 logger = logging.getLogger("lptml")
 _seen: set[int] = set()
@@ -95,7 +106,7 @@ def announce(*kernels: Any) -> None:
 
     Parameters
     ----------
-    kernels : functions decorated with ``numba.njit(cache=True)``
+    kernels : functions decorated with ``kernel``, or dispatchers like theirs
     """
     global _said
     unseen = [kernel for kernel in kernels if id(kernel) not in _seen]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from lptml._compile import helper
+from lptml._compile import helper, kernel
 from lptml.constraints import Floats, Ints
 
 _FLAT = 36.0  # a sigmoid this far out is 0 or 1 to double precision, and its slope nothing
 
 
-@njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
+@kernel
 def smooth_rows(
     near: Floats,
     square: Floats,
@@ -49,7 +48,7 @@ def smooth_rows(
     return loss
 
 
-@njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
+@kernel
 def smooth_gram(
     K: Floats,
     code: Ints,
@@ -116,7 +115,7 @@ def sort_along(key: Floats, other: Floats | Ints, count: int) -> None:
         gap //= 3
 
 
-@njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
+@kernel
 def sweep(
     value: Floats,
     slope: Floats,
@@ -187,7 +186,7 @@ def sweep(
     return best, left, right
 
 
-@njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
+@kernel
 def inside(left: float, right: float) -> float:
     """A point between left and right, either of which may be as good as infinite."""
     if left < -1e100 and right > 1e100:
@@ -301,7 +300,7 @@ def _cubic_roots(a: float, b: float, c: float, d: float, roots: Floats, count: i
     return _quadratic_roots(a, b + a * t, c + (b + a * t) * t, roots, count + 1)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
+@kernel
 def enumerate_lines(
     C: Floats, sign: Floats, bound: Floats, weight: Floats, tolerance: float, cap: float
 ) -> Floats:

@@ -25,7 +25,7 @@ from numba import njit, types
 from numba.extending import lower_builtin, type_callable
 from numpy.typing import NDArray
 
-from lptml._compile import KernelCompiler, announce
+from lptml._compile import OPTIONS, announce
 from lptml.validation import Floats, Ints
 
 P = ParamSpec("P")
@@ -59,14 +59,7 @@ class Shared(Generic[P, R]):
     def __init__(self, function: Callable[P, R], *, from_python: bool, may_fail: bool) -> None:
         functools.update_wrapper(self, function)
         self.py_func: Any = function
-        self.dispatcher = njit(
-            cache=True,
-            nogil=True,
-            error_model="numpy",
-            no_cpython_wrapper=not from_python,
-            no_cfunc_wrapper=True,
-            pipeline_class=KernelCompiler,
-        )(function)
+        self.dispatcher = njit(**OPTIONS, no_cpython_wrapper=not from_python)(function)
         self._from_python = from_python
         self._may_fail = may_fail
         self._loaded = False

@@ -21,10 +21,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from lptml._compile import helper
+from lptml._compile import helper, kernel
 from lptml.constraints import Floats, Ints
 
 _ROUNDS = 8
@@ -167,7 +166,7 @@ def _round_keys(key: np.uint64) -> NDArray[np.uint64]:
     return keys
 
 
-@njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
+@kernel
 def _permute(start: int, n: int, bits: int, key: np.uint64, out: Ints) -> None:
     """out[k] = permutation(start + k)."""
     keys = _round_keys(key)
@@ -188,7 +187,7 @@ def _permute(start: int, n: int, bits: int, key: np.uint64, out: Ints) -> None:
         out[k] = np.int64(x)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
+@kernel
 def _unpermute(index: Ints, n: int, bits: int, key: np.uint64, out: Ints) -> None:
     """out[k] = the place of index[k] in the permutation."""
     keys = _round_keys(key)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from lptml._compile import kernel
 from lptml.baselines._common import Floats, Ints
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@kernel
 def itml_sweeps(
     A: Floats, V: Floats, sign: Floats, xi: Floats, dual: Floats, gamma: float, max_iter: int, tol: float
 ) -> tuple[int, float]:
@@ -51,7 +51,7 @@ def itml_sweeps(
     return max_iter, change
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@kernel
 def lmnn_push(
     D: Floats,
     first: int,

@@ -18,9 +18,9 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from lptml._compile import kernel
 from lptml.constraints import TOLERANCE, ConstraintSet, Floats, Ints, psd_factor
 from lptml.engines.errors import PartitionError
 from lptml.validation import check_points
@@ -279,7 +279,7 @@ def _transform(X: Floats, L: Floats) -> Floats:
     return Z
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@kernel
 def _row_products(X: Floats, Lt: Floats, Z: Floats) -> None:
     for i in range(X.shape[0]):
         for k in range(Z.shape[1]):
@@ -290,7 +290,7 @@ def _row_products(X: Floats, Lt: Floats, Z: Floats) -> None:
                 Z[i, k] += x * Lt[j, k]
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@kernel
 def _row_squares(T: Floats, out: Floats) -> None:
     for i in range(out.shape[0]):
         value = 0.0
@@ -299,7 +299,7 @@ def _row_squares(T: Floats, out: Floats) -> None:
         out[i] = value
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@kernel
 def _pair_values(Z: Floats, left: Keys, right: Keys, out: Floats) -> None:
     for i in range(out.shape[0]):
         a, b = left[i], right[i]
@@ -310,7 +310,7 @@ def _pair_values(Z: Floats, left: Keys, right: Keys, out: Floats) -> None:
         out[i] = value
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@kernel
 def add_broken(
     values: Floats, sign: NDArray[np.int8], bound: Floats, weight: Floats, scales: Floats, counts: Floats
 ) -> None:
