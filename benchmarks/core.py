@@ -107,8 +107,12 @@ def kernel(
 ) -> int:
     """The interior-point method alone."""
     C0, T, A, X = mats[0], mats[1], mats[2], mats[3]
-    m = U.shape[0]
-    return solve(U, m, sign, h, R, C0, 0.0, elastic, TOLERANCE, TOLERANCE, 80, T, A, X, vecs[0], vecs[1])[0]
+    m, d = U.shape
+    return solve(
+        U, m, sign, h, R, C0, 0.0, elastic, TOLERANCE, TOLERANCE, 80, T, A, X, vecs[0], vecs[1],
+        np.empty((16, d, d)), np.empty((8, m)), np.empty((2, m, d)), np.empty((2, m, m)), np.empty((m, m)),
+        np.empty((d, m)),
+    )[0]  # fmt: skip
 
 
 def kernel_seconds(p: Problem) -> float:

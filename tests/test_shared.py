@@ -12,7 +12,7 @@ import pytest
 
 import lptml
 from lptml._sdp_dense import product
-from lptml._shared import FixedMatrix, Matrices, Matrix, Shared, Vector, entry, shared
+from lptml._shared import FixedMatrix, Matrices, Matrix, Shared, Vector, entry, leaf
 from lptml.certify import verify_solution
 from lptml.constraints import ConstraintSet
 from lptml.counting import best_multiple, violations
@@ -21,7 +21,7 @@ from lptml.sdp import solve_basis
 from lptml.search import search
 
 
-@shared
+@leaf
 def total(x: Vector) -> float:
     result = 0.0
     for i in range(x.shape[0]):
@@ -29,7 +29,7 @@ def total(x: Vector) -> float:
     return result
 
 
-@shared
+@entry
 def rows(a: Matrix) -> Vector:
     out = np.empty(a.shape[0])
     for i in range(a.shape[0]):
@@ -45,7 +45,7 @@ def summed(stack: Matrices, count: int, negative: bool) -> tuple[int, float]:
     return count, -result if negative else result
 
 
-@shared
+@entry
 def empty(n: int) -> Vector:
     return np.empty(n)
 

@@ -6,11 +6,11 @@ needs, a few more. What Python does, besides, only one thread at a time can do.
 
 import numpy as np
 
-from lptml._sdp_dense import cholesky, product, sandwich, transpose, triangular_inverse
+from lptml._sdp_dense import cholesky, inner, product, sandwich, transpose, triangular_inverse
 from lptml._sdp_kernel import solve
 from lptml._sdp_scaling import scale_problem
-from lptml._shared import Indices, Matrices, Matrix, Vector, entry, shared
-from lptml.certify import RADIUS, check_certificate_arrays, check_optimum_arrays, eigenvalues
+from lptml._shared import Indices, Matrices, Matrix, Vector, entry, leaf
+from lptml.certify import RADIUS, SPARE, check_certificate_arrays, check_optimum_arrays, eigenvalues
 
 UNSETTLED = 0  # neither of the others could be verified
 OPTIMAL = 1
@@ -51,51 +51,53 @@ def attempt(
     multipliers are set to zero, unless an optimum then fails its check.
     """
     m, d = V.shape
-    n = m + R.shape[0]
+    k, n = m + W.shape[0], m + R.shape[0]
+    A, X, dual, y, z = metrics[0], metrics[1], multipliers[0], multipliers[1], multipliers[2]
+    # The room that the functions below work in; they allocate nothing.
+    mats, vecs, rows = np.empty((18, d, d)), np.empty((10, n)), np.empty((3, k, d))
+    space, work, spare = np.empty((2 * d + SPARE, d)), rows[0], vecs[0]
     lowers = 0
     for i in range(m):
         if sign[i] < 0.0:
             lowers += 1
-    A, X = metrics[0], metrics[1]
-    dual, y, z = multipliers[0], multipliers[1], multipliers[2]
     if lowers == 0 and c == 0.0 and rho >= 0.0:
-        primal, psd, slack, gap = check_optimum_arrays(V, W, sign, bound, R, rho, C0, c, A, dual)
+        primal, psd, slack, gap = check_optimum_arrays(
+            V, W, sign, bound, R, rho, C0, c, A, dual, work, spare, mats, space
+        )
         return NOTHING_ASKED, 0, 0, 0.0, 0.0, primal, psd, slack, gap
-    U = np.empty((m + W.shape[0], d))
-    h = np.empty(n)
-    units = np.empty(n)
-    Rs = np.empty(R.shape)
-    Cs = np.empty((d, d))
-    T = np.empty((d, d))
-    size = scale_problem(V, W, sign, bound, R, rho, C0, lower, cost, U, h, Rs, Cs, T, units)
-    iterations, t = solve(U, m, sign, h, Rs, Cs, c / size, elastic, tol, loose, max_iter, T, A, X, y, z)
+    squares, M, Ut = np.empty((2, k, k)), np.empty((n, n)), np.empty((d, k))
+    Cs, T, h, units, U, Rs = mats[16], mats[17], vecs[8], vecs[9], rows[2], np.empty(R.shape)
+    size = scale_problem(V, W, sign, bound, R, rho, C0, lower, cost, U, h, Rs, Cs, T, units, work, Ut, mats)
+    iterations, t = solve(
+        U, m, sign, h, Rs, Cs, c / size, elastic, tol, loose, max_iter, T, A, X, y, z,
+        mats, vecs, rows, squares, M, Ut,
+    )  # fmt: skip
     tight = 0
     for i in range(m):
         if y[i] > z[i]:
             support[tight] = i
             tight += 1
-    linear = 0.0
-    for p in range(d):
-        for q in range(d):
-            linear += C0[p, q] * A[p, q]
+    linear = inner(C0, A)
     if t < accept:
         for everything in range(2):
             for i in range(n):
                 dual[i] = y[i] / units[i] if y[i] > z[i] or everything == 1 else 0.0
-            primal, psd, slack, gap = check_optimum_arrays(V, W, sign, bound, R, rho, C0, c, A, dual)
+            primal, psd, slack, gap = check_optimum_arrays(
+                V, W, sign, bound, R, rho, C0, c, A, dual, work, spare, mats, space
+            )
             if max(primal, psd, slack, gap) <= accept and primal <= accept / 3:
                 return OPTIMAL, iterations, tight, t, linear, primal, psd, slack, gap
-    elif n == U.shape[0]:
+    elif n == k:
         for i in range(n):
             dual[i] = y[i] if y[i] > z[i] else 0.0
-        if _lift(U, sign, dual):
+        if _lift(U, sign, dual, work, Ut, mats, space):
             total = 0.0
             for i in range(n):
                 dual[i] /= units[i]
                 total += dual[i] * bound[i]
             for i in range(n):
                 dual[i] /= total
-            gap, radius = check_certificate_arrays(V, W, sign, bound, R, rho, dual)
+            gap, radius = check_certificate_arrays(V, W, sign, bound, R, rho, dual, work, spare, mats, space)
             if gap > 0 and radius >= RADIUS:
                 return INFEASIBLE, iterations, tight, t, linear, gap, radius, 0.0, 0.0
     for i in range(n):
@@ -103,12 +105,14 @@ def attempt(
     return UNSETTLED, iterations, tight, t, linear, np.inf, np.inf, np.inf, np.inf
 
 
-@shared
-def _lift(U: Matrix, sign: Vector, y: Vector) -> bool:
+@leaf
+def _lift(
+    U: Matrix, sign: Vector, y: Vector, weighted: Matrix, Ut: Matrix, mats: Matrices, space: Matrix
+) -> bool:
     """``_farkas.lifted`` for pairs whose upper bounds span the space; False where they do not.
 
     Multipliers y with sum y_i s_i u_i u_i' almost semidefinite get it wholly, by more weight on the upper
-    bounds among them.
+    bounds among them. The last four are room to work in: (m, d), (d, m), (7, d, d) and (2 d + SPARE, d).
     """
     m, d = U.shape
     total = 0.0
@@ -119,10 +123,7 @@ def _lift(U: Matrix, sign: Vector, y: Vector) -> bool:
             count += 1
     if count < d:
         return False
-    weighted = np.empty((m, d))
-    Ut = np.empty((d, m))
-    mats = np.empty((6, d, d))
-    P, S, Li, Lit, work, M = mats[0], mats[1], mats[2], mats[3], mats[4], mats[5]
+    P, S, Li, Lit, work, M, eigen = mats[0], mats[1], mats[2], mats[3], mats[4], mats[5], mats[6, 0]
     transpose(U, Ut)
     for which in range(2):
         for i in range(m):
@@ -144,7 +145,8 @@ def _lift(U: Matrix, sign: Vector, y: Vector) -> bool:
     triangular_inverse(P, Li)
     transpose(Li, Lit)
     sandwich(Li, S, Lit, work, M)
-    low = eigenvalues(M)[0]
+    eigenvalues(M, space, eigen)
+    low = eigen[0]
     if low < 1e-14:
         more = (1e-12 - 1.001 * min(low, 0.0)) / count
         for i in range(m):

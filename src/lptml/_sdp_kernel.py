@@ -37,7 +37,7 @@ from lptml._sdp_dense import (
     transpose,
     triangular_inverse,
 )
-from lptml._shared import Matrices, Matrix, Vector, leaf, shared
+from lptml._shared import Matrices, Matrix, Vector, leaf
 
 WELL_POSED = 1e-4  # the error down to which the Schur complement is conditioned well enough
 
@@ -188,7 +188,7 @@ def _log_determinant(L: Matrix) -> float:
     return 2.0 * total
 
 
-@shared
+@leaf
 def solve(
     U: Matrix,
     m: int,
@@ -206,29 +206,27 @@ def solve(
     best_X: Matrix,
     best_y: Vector,
     best_z: Vector,
+    mats: Matrices,
+    vecs: Matrix,
+    rows: Matrices,
+    squares: Matrices,
+    M: Matrix,
+    Ut: Matrix,
 ) -> tuple[int, float]:
     """Solve the problem above; returns (iterations, t).
 
     It stops at errors below ``tol``, or below ``loose`` where the constraints clearly contradict each other.
 
-    X, y and z of the best iterate go to the last three arguments, and T'XT for the ``coordinates`` T to A:
-    arrays that the caller makes cost a fraction of arrays that are returned.
+    X, y and z of the best iterate go to the arguments with their names, and T'XT for the ``coordinates`` T to
+    A. The last six are room to work in: (16, d, d), (8, n), (2, k, d), (2, k, k), (n, n) and (d, k).
     """
-    k, d = U.shape
-    n = h.shape[0]
-    mats = np.empty((16, d, d))
+    d, n = U.shape[1], h.shape[0]
     X, Z, L, N, Li, Ni = mats[0], mats[1], mats[2], mats[3], mats[4], mats[5]
     Lit, Nit, Zi, Rd, base, dX = mats[6], mats[7], mats[8], mats[9], mats[10], mats[11]
     dZ, dXa, T, S = mats[12], mats[13], mats[14], mats[15]
-    vecs = np.empty((8, n))
     y, z, dy, dz, dza, rp = vecs[0], vecs[1], vecs[2], vecs[3], vecs[4], vecs[5]
     val, rhs = vecs[6], vecs[7]
-    rows = np.empty((2, k, d))
-    B, work = rows[0], rows[1]
-    G = np.empty((k, k))
-    H = np.empty((k, k))
-    M = np.empty((n, n))
-    Ut = np.empty((d, k))
+    B, work, G, H = rows[0], rows[1], squares[0], squares[1]
     transpose(U, Ut)
     _start(X, Z, y, z, 1.0, 1.0 + n / d)
     t, tau = 10.0 / K, K

@@ -3,10 +3,10 @@
 import numpy as np
 
 from lptml._sdp_dense import cholesky, combine, product, sandwich, transpose, triangular_inverse
-from lptml._shared import Matrices, Matrix, Vector, entry, shared
+from lptml._shared import Matrices, Matrix, Vector, entry, leaf
 
 
-@shared
+@leaf
 def scale_problem(
     V: Matrix,
     W: Matrix,
@@ -23,6 +23,9 @@ def scale_problem(
     Cs: Matrix,
     T: Matrix,
     units: Vector,
+    B: Matrix,
+    Bt: Matrix,
+    mats: Matrices,
 ) -> float:
     """The problem in coordinates that suit one start and one elastic cost.
 
@@ -31,15 +34,14 @@ def scale_problem(
     the identity. Upper bounds limit A in just these directions, so a feasible X is neither huge nor tiny,
     however correlated the features are.
 
-    The vectors, right-hand sides, R, C0, the coordinates T and the units of the multipliers go to the last
-    arguments; returns the size of the objective. Undo: A = T'XT, multipliers divided by their units.
+    The vectors, right-hand sides, R, C0, the coordinates T and the units of the multipliers go to the
+    arguments after ``cost``; returns the size of the objective. Undo: A = T'XT, multipliers divided by their
+    units. The last three are room to work in: (k, d), (d, k) and (5, d, d).
     """
     m, d = V.shape
     k = m + W.shape[0]
     n = m + R.shape[0]
-    B = np.empty((k, d))
-    Bt = np.empty((d, k))
-    scale = np.empty(d)
+    P, Lit, work, C, scale = mats[0], mats[1], mats[2], mats[3], mats[4, 0]
     uppers = 0
     for i in range(m):
         if sign[i] > 0.0:
@@ -63,8 +65,6 @@ def scale_problem(
             B[i, p] /= scale[p]
             weight = 1.0 / uppers if sign[i % m] > 0.0 else lower / (m - uppers)
             Bt[p, i] = weight * B[i, p]
-    mats = np.empty((4, d, d))
-    P, Lit, work, C = mats[0], mats[1], mats[2], mats[3]
     size = 0.0
     for i in range(d):
         for j in range(d):
@@ -130,4 +130,6 @@ def scale_from_python(
     units: Vector,
 ) -> float:
     """``scale_problem``, compiled only where Python calls it."""
-    return scale_problem(V, W, sign, bound, R, rho, C0, lower, cost, U, h, Rs, Cs, T, units)
+    k, d = U.shape
+    B, Bt, mats = np.empty((k, d)), np.empty((d, k)), np.empty((5, d, d))
+    return scale_problem(V, W, sign, bound, R, rho, C0, lower, cost, U, h, Rs, Cs, T, units, B, Bt, mats)

@@ -50,26 +50,24 @@ class Shared(Generic[P, R]):
     Parameters
     ----------
     function : callable
-    from_python : bool
-        Whether Python calls it too; if not, there it runs as it is written.
-    may_fail : bool
-        Whether it allocates memory, or calls what does: then its callers look at its status.
+    is_entry : bool
+        Whether Python calls it, too, and it may allocate memory; then its callers look at its status. If not,
+        in Python it runs as it is written.
     """
 
-    def __init__(self, function: Callable[P, R], *, from_python: bool, may_fail: bool) -> None:
+    def __init__(self, function: Callable[P, R], *, is_entry: bool) -> None:
         functools.update_wrapper(self, function)
         self.py_func: Any = function
-        self.dispatcher = njit(**OPTIONS, no_cpython_wrapper=not from_python)(function)
-        self._from_python = from_python
-        self._may_fail = may_fail
+        self.dispatcher = njit(**OPTIONS, no_cpython_wrapper=not is_entry, _nrt=is_entry)(function)
+        self._is_entry = is_entry
         self._loaded = False
         self._pointer = ctypes.c_void_p()
         self._declare(f"{function.__module__}.{function.__name__}")
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        if self._from_python and not self._loaded:
+        if self._is_entry and not self._loaded:
             self.load()
-        result: R = (self.dispatcher if self._from_python else self.py_func)(*args, **kwargs)
+        result: R = (self.dispatcher if self._is_entry else self.py_func)(*args, **kwargs)
         return result
 
     def load(self) -> None:
@@ -119,28 +117,24 @@ class Shared(Generic[P, R]):
             status, result = convention.call_function(
                 builder, builder.load(place), signature.return_type, signature.args, arguments
             )
-            if self._may_fail:
+            if self._is_entry:
                 with builder.if_then(status.is_error, likely=False):
                     convention.return_status_propagate(builder, status)
             return result
 
 
 def leaf(function: Callable[P, R]) -> Shared[P, R]:
-    """Decorator of a function that works on the arrays it is given, so that nothing can go wrong.
+    """Decorator of a function that only compiled code calls and that works on the arrays it is given.
 
-    Looking whether something did takes a tenth of a solve at d = 2.
+    Nothing can go wrong, and looking whether something did takes a tenth of a solve at d = 2. Nobody counts
+    references either: a quarter of what an indexed array compiles to.
     """
-    return Shared(function, from_python=False, may_fail=False)
-
-
-def shared(function: Callable[P, R]) -> Shared[P, R]:
-    """Decorator of a function that only compiled code calls."""
-    return Shared(function, from_python=False, may_fail=True)
+    return Shared(function, is_entry=False)
 
 
 def entry(function: Callable[P, R]) -> Shared[P, R]:
-    """Decorator of a function that Python calls, too."""
-    return Shared(function, from_python=True, may_fail=True)
+    """Decorator of a function that Python calls, or that allocates memory."""
+    return Shared(function, is_entry=True)
 
 
 def _reached(start: Shared[Any, Any]) -> list[Shared[Any, Any]]:

@@ -22,12 +22,15 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from lptml._lapack import NORMAL, UPPER, dsyev
-from lptml._shared import Matrices, Matrix, Vector, entry, leaf, shared
+from lptml._shared import Matrices, Matrix, Vector, entry, leaf
 from lptml.constraints import ConstraintSet, Floats
 
 #: A certificate must rule out every metric whose trace, in normalised units, is below this. Under a larger
 #: metric the value of a constraint could not be told from rounding.
 RADIUS = 1e12
+
+#: Rows of d numbers that LAPACK recommends, beyond d, to work in.
+SPARE = 34
 
 
 class Residuals(NamedTuple):
@@ -91,9 +94,9 @@ def _normalise(V: Matrix, W: Matrix, bound: Vector, scale: Vector, rows: Matrix)
 
 
 @leaf
-def _add_weighted(rows: Matrix, coefficient: Vector, out: Matrix) -> None:
-    """out += sum of the rows' matrices times these coefficients, with the other sign for those of W."""
-    m, d = coefficient.shape[0], rows.shape[1]
+def _add_weighted(rows: Matrix, m: int, coefficient: Vector, out: Matrix) -> None:
+    """out += sum of the rows' matrices times the first m coefficients, with the other sign for those of W."""
+    d = rows.shape[1]
     for i in range(rows.shape[0]):
         factor = coefficient[i] if i < m else -coefficient[i - m]
         if factor != 0.0:
@@ -102,26 +105,23 @@ def _add_weighted(rows: Matrix, coefficient: Vector, out: Matrix) -> None:
                     out[p, q] += factor * rows[i, p] * rows[i, q]
 
 
-@shared
-def eigenvalues(S: Matrix) -> Vector:
-    """The eigenvalues of a symmetric matrix, ascending."""
-    d = len(S)
-    out = np.empty(d)
+@leaf
+def eigenvalues(S: Matrix, space: Matrix, out: Vector) -> None:
+    """out <- the eigenvalues of a symmetric matrix, ascending."""
+    d = S.shape[0]
     if d == 2:  # LAPACK takes microseconds to begin
         mean, half = 0.5 * (S[0, 0] + S[1, 1]), 0.5 * (S[0, 0] - S[1, 1])
         radius = np.sqrt(half * half + S[1, 0] * S[1, 0])
         out[0], out[1] = mean - radius, mean + radius
-        return out
-    work = np.empty((2 * d + 34, d))  # a copy of S, which LAPACK destroys, then what it recommends itself
-    for p in range(d):
+        return
+    for p in range(d):  # LAPACK destroys what it is given
         for q in range(d):
-            work[p, q] = S[p, q]
-    if dsyev(NORMAL, UPPER, d, work, d, out, work[d:], (d + 34) * d) != 0:
+            space[p, q] = S[p, q]
+    if dsyev(NORMAL, UPPER, d, space, d, out, space[d:], (d + SPARE) * d) != 0:
         out[0] = -np.inf  # what nothing is accepted with
-    return out
 
 
-@shared
+@leaf
 def check_optimum_arrays(
     V: Matrix,
     W: Matrix,
@@ -133,16 +133,22 @@ def check_optimum_arrays(
     c: float,
     A: Matrix,
     y: Vector,
+    rows: Matrix,
+    coefficient: Vector,
+    mats: Matrices,
+    space: Matrix,
 ) -> tuple[float, float, float, float]:
-    """The four residuals of ``Residuals``, for compiled callers."""
+    """The four residuals of ``Residuals``, for compiled callers.
+
+    The last four are room to work in: (m or 2 m, d), (m,), (6, d, d) and (2 d + SPARE, d).
+    """
     m, d = V.shape
-    rows, scale = np.empty((m + W.shape[0], d)), np.empty(d)
+    Z, An, extra, scale, wa, wz = mats[0], mats[1], mats[2], mats[3, 0], mats[4, 0], mats[5, 0]
     _normalise(V, W, bound, scale, rows)
     size = 0.0
     for p in range(d):
         size += C0[p, p] / (scale[p] * scale[p]) / d
     c = c / size
-    Z, An, extra = np.empty((d, d)), np.empty((d, d)), np.empty((d, d))
     objective = 0.0
     for p in range(d):
         for q in range(d):
@@ -153,7 +159,6 @@ def check_optimum_arrays(
     primal = 0.0
     dual_objective = 0.0
     smallest = 0.0
-    coefficient = np.empty(m)
     for i in range(m):
         value = 0.0
         for p in range(d):
@@ -170,7 +175,7 @@ def check_optimum_arrays(
         coefficient[i] = sign[i] * y[i] / size
         dual_objective -= coefficient[i] * bound[i]
         smallest = min(smallest, y[i] * bound[i] / size)
-    _add_weighted(rows, coefficient, extra)
+    _add_weighted(rows, m, coefficient, extra)
     if R.shape[0] > 0:
         last = float(y[m])
         value = 0.0
@@ -193,8 +198,8 @@ def check_optimum_arrays(
             total += Z[p, q]
     if not np.isfinite(total):
         return np.inf, np.inf, np.inf, np.inf
-    wa = eigenvalues(An)
-    wz = eigenvalues(Z)
+    eigenvalues(An, space, wa)
+    eigenvalues(Z, space, wz)
     yardstick = abs(objective) + abs(dual_objective)
     if c > 0.0:
         yardstick = c * d + abs(objective)
@@ -208,13 +213,23 @@ def check_optimum_arrays(
     return primal, psd, dual, gap
 
 
-@shared
+@leaf
 def check_certificate_arrays(
-    V: Matrix, W: Matrix, sign: Vector, bound: Vector, R: Matrices, rho: float, y: Vector
+    V: Matrix,
+    W: Matrix,
+    sign: Vector,
+    bound: Vector,
+    R: Matrices,
+    rho: float,
+    y: Vector,
+    rows: Matrix,
+    coefficient: Vector,
+    mats: Matrices,
+    space: Matrix,
 ) -> tuple[float, float]:
-    """Gap and radius of ``CertificateCheck``, for compiled callers."""
+    """Gap and radius of ``CertificateCheck``, for compiled callers, with the same room to work in."""
     m, d = V.shape
-    rows, scale, S = np.empty((m + W.shape[0], d)), np.empty(d), np.empty((d, d))
+    S, scale, eigen = mats[0], mats[1, 0], mats[2, 0]
     _normalise(V, W, bound, scale, rows)
     total = 0.0
     for i in range(m):
@@ -236,7 +251,6 @@ def check_certificate_arrays(
         return -1.0, 0.0
     gap = 0.0
     size = 0.0
-    coefficient = np.empty(m)
     for i in range(m):
         coefficient[i] = sign[i] * y[i] / total
         gap -= coefficient[i] * bound[i]
@@ -247,7 +261,7 @@ def check_certificate_arrays(
     for p in range(d):
         for q in range(d):
             S[p, q] = 0.0
-    _add_weighted(rows, coefficient, S)
+    _add_weighted(rows, m, coefficient, S)
     if R.shape[0] > 0:
         for p in range(d):
             for q in range(d):
@@ -258,8 +272,8 @@ def check_certificate_arrays(
         return -1.0, 0.0
     # Below this the sign of an eigenvalue is rounding.
     rounding = 4e-16 * (d + m) * size
-    low = eigenvalues(S)[0]
-    radius = np.inf if low >= -rounding else gap / -low
+    eigenvalues(S, space, eigen)
+    radius = np.inf if eigen[0] >= -rounding else gap / -eigen[0]
     return gap, radius
 
 
@@ -277,14 +291,20 @@ def _optimum_from_python(
     A: Matrix,
     y: Vector,
 ) -> tuple[float, float, float, float]:
-    return check_optimum_arrays(V, W, sign, bound, R, rho, C0, c, A, y)
+    m, d = V.shape
+    rows, coefficient = np.empty((m + W.shape[0], d)), np.empty(m)
+    mats, space = np.empty((6, d, d)), np.empty((2 * d + SPARE, d))
+    return check_optimum_arrays(V, W, sign, bound, R, rho, C0, c, A, y, rows, coefficient, mats, space)
 
 
 @entry
 def _certificate_from_python(
     V: Matrix, W: Matrix, sign: Vector, bound: Vector, R: Matrices, rho: float, y: Vector
 ) -> tuple[float, float]:
-    return check_certificate_arrays(V, W, sign, bound, R, rho, y)
+    m, d = V.shape
+    rows, coefficient = np.empty((m + W.shape[0], d)), np.empty(m)
+    mats, space = np.empty((3, d, d)), np.empty((2 * d + SPARE, d))
+    return check_certificate_arrays(V, W, sign, bound, R, rho, y, rows, coefficient, mats, space)
 
 
 class _Arrays(Protocol):
