@@ -1,9 +1,9 @@
-"""Say once that compiled code is being built, instead of leaving the user to wonder why the first call is
-slow.
+"""How kernels are compiled, and the one line that says that they are.
 
-Numba compiles a kernel at its first call and keeps the machine code on disk. ``announce`` looks whether that
-has happened and, if not, writes one line through the logger ``lptml`` at WARNING level, which Python shows on
-the terminal unless logging was configured otherwise.
+Numba compiles a kernel at its first call and keeps the machine code on disk. Instead of leaving the user to
+wonder why the first call is slow, ``announce`` looks whether that has happened and, if not, writes one line
+through the logger ``lptml`` at WARNING level, which Python shows on the terminal unless logging was
+configured otherwise.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def announce(*kernels: Any) -> None:
     _seen.update(map(id, unseen))
     if not _said and not all(map(_ready, unseen)):
         _said = True
-        logger.warning("lptml: compiling, 10 to 20 seconds, once for this installation")
+        logger.warning("lptml: compiling, 10 to 15 seconds, once for this installation")
 
 
 def _ready(kernel: Any) -> bool:
