@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 import subprocess
 import sys
@@ -149,3 +150,18 @@ def test_product_takes_what_may_only_be_read():
     out = np.empty((2, 2))
     multiply(a, np.ones((3, 2)), out)
     assert (out == a @ np.ones((3, 2))).all()
+
+
+def test_without_the_compiler_it_says_what_is_missing():
+    code = (
+        "import numpy as np; from lptml.constraints import ConstraintSet; from lptml.sdp import solve_basis;"
+        "solve_basis(ConstraintSet.from_differences([[1.0]], [-1], bounds=(1.0, 1.0)), np.eye(1))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stderr.splitlines()[-1].startswith("RuntimeError")
+    assert "NUMBA_DISABLE_JIT" in done.stderr

@@ -21,7 +21,7 @@ from typing import Annotated, Any, Generic, ParamSpec, TypeVar, get_args, get_or
 import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import config, njit, types
 from numba.extending import lower_builtin, type_callable
 from numpy.typing import NDArray
 
@@ -76,6 +76,8 @@ class Shared(Generic[P, R]):
         No garbage is collected meanwhile: looking for it among all that Numba makes takes a seventh of the
         time.
         """
+        if config.DISABLE_JIT:
+            raise RuntimeError("the solvers of lptml are compiled by Numba: unset NUMBA_DISABLE_JIT")
         with _loading:
             missing = [each for each in _reached(self) if not each._loaded]
             announce(*(each.dispatcher for each in missing))

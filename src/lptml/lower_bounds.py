@@ -120,7 +120,8 @@ def certify(
     A : array of shape (d, d), optional
         The metric to compare with; by default the best multiple of the identity.
     time_limit : float
-        Seconds after which to stop with what is proven; 0 stops after the first subsystem.
+        Seconds after which to stop with what is proven; 0 stops after the first subsystem. The clock is
+        looked at between subsystems: with 30 features one takes seconds, with 45 a minute or two.
     random_state : int, optional
         The same number gives the same subsystems, if the time limit does not come between.
     callback : callable, optional

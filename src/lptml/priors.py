@@ -71,8 +71,10 @@ def discriminant(fit: WithinClass, scale: Floats, share: Floats, rest: float) ->
     neighbours confuse.
     """
     L = whitening(fit.scatter)
-    centres = (fit.centres - share @ fit.centres) @ L.T  # (K, d)
-    _, lengths, Q = np.linalg.svd(centres * np.sqrt(share)[:, None])
+    centres = (fit.centres - share @ fit.centres) @ L.T * np.sqrt(share)[:, None]  # (K, d)
+    if len(centres) > len(L):  # no factor that is as large as thousands of classes squared
+        centres = np.asarray(np.linalg.qr(centres, mode="r"))
+    _, lengths, Q = np.linalg.svd(centres)
     separating = np.zeros(len(Q))
     separating[: len(lengths)] = lengths > 1e-6 * max(float(lengths.max(initial=0.0)), 1e-300)
     squares = separating / max(float(separating.sum()), 1.0) + rest / len(Q)
