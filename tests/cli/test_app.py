@@ -251,6 +251,33 @@ def test_a_signal_leaves_the_old_file(tmp_path: Path, number: int) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["out.csv"]
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_is_heard_that_a_module_swallows_while_it_is_loaded(tmp_path: Path, number: int) -> None:
+    (tmp_path / "swallowing.py").write_text(
+        "import signal\n"
+        "try:\n"
+        f"    signal.raise_signal({int(number)})\n"
+        "except BaseException:\n"  # as the loading of modules made with Cython does
+        "    pass\n"
+    )
+    code = (
+        "import click, signal, sys, time\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a test run may ignore it
+        "from lptml.cli import app\n"
+        "@click.command()\n"
+        "def slow():\n"
+        "    import swallowing\n"
+        "    time.sleep(60)\n"
+        "app.LazyGroup.get_command = lambda self, ctx, name: slow\n"
+        "app.cli(['slow'])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=30
+    )
+    assert done.returncode == 128 + number
+    assert "Traceback" not in done.stderr
+
+
 def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
     code = f"{sys.executable} -c 'from lptml.cli import main; main()' datasets digits | head -1"
     result = subprocess.run(

@@ -144,6 +144,7 @@ def test_ctrl_c_says_one_line_and_leaves_no_page(wine, seconds):
     code = (
         "import signal, sys\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a test run may ignore it
+        "print('listening', flush=True)\n"
         "sys.argv = ['lptml', *sys.argv[1:]]\n"
         "from lptml.cli import main\n"
         "main()\n"
@@ -152,10 +153,12 @@ def test_ctrl_c_says_one_line_and_leaves_no_page(wine, seconds):
     process = subprocess.Popen(
         [sys.executable, "-c", code, *arguments],
         cwd=wine,
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
+    assert process.stdout.readline() == "listening\n"
     time.sleep(seconds)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process
     _, said = process.communicate(timeout=60)
