@@ -129,7 +129,7 @@ def leaf(function: Callable[P, R]) -> Shared[P, R]:
     """Decorator of a function that only compiled code calls and that works on the arrays it is given.
 
     Nothing can go wrong, and looking whether something did takes a tenth of a solve at d = 2. Nobody counts
-    references either: a quarter of what an indexed array compiles to.
+    references either, which is a fifth of what such a function compiles to.
     """
     return Shared(function, is_entry=False)
 
