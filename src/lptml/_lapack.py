@@ -36,11 +36,12 @@ class Routine:
 
         @type_callable(self)
         def typing(context: Any) -> Any:
-            def returned(*arguments: Any) -> Any:
+            def result(*arguments: Any) -> Any:
                 return types.int32 if returns_info else types.void
 
-            returned.__signature__ = Signature(places)  # type: ignore[attr-defined]
-            return returned
+            typer: Any = result
+            typer.__signature__ = Signature(places)  # Numba takes no call with a variable number of arguments
+            return typer
 
         @lower_builtin(self, types.VarArg(types.Any))
         def lowering(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
