@@ -33,7 +33,7 @@ def check_verdicts(y: ArrayLike, n: int) -> Floats:
     if y.shape != (n,):
         raise ValueError(f"y must have one verdict a constraint: expected shape ({n},), got {y.shape}")
     if n and not np.isin(y, (-1, 1)).all():
-        wrong = y[~np.isin(y, (-1, 1))][0]
+        wrong = y[~np.isin(y, (-1, 1))].tolist()[0]
         raise ValueError(f"y must hold +1 (similar) and -1 (dissimilar) only, found {wrong!r}")
     return y.astype(np.float64)
 

@@ -266,8 +266,9 @@ def _signs(verdict: NDArray[Any]) -> NDArray[np.int8]:
         return np.where(verdict, 1, -1).astype(np.int8)
     wrong = (verdict != 1) & (verdict != -1)
     if wrong.any():
+        found = verdict[wrong].tolist()[0]
         raise PartitionError(
-            f"column 'verdict' must hold +1 (similar) and -1 (dissimilar) only, found {verdict[wrong][0]!r}"
+            f"column 'verdict' must hold +1 (similar) and -1 (dissimilar) only, found {found!r}"
         )
     return np.ascontiguousarray(verdict, dtype=np.int8)
 
