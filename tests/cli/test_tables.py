@@ -99,6 +99,64 @@ def test_npz_agrees_and_knows_its_label(tmp_path: Path) -> None:
     assert points.feature_names == ["x", "y0"]
 
 
+IDS = [2**53, 2**53 + 1, 2**63 - 1, -(2**53) - 1]
+
+
+def parquet_of(**columns: object) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    stream = io.BytesIO()
+    pq.write_table(pa.table(columns), stream)
+    return stream.getvalue()
+
+
+def npz_of(**arrays: object) -> bytes:
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)
+    return stream.getvalue()
+
+
+def integer_files() -> dict[str, bytes]:
+    import pyarrow as pa
+
+    x, label = np.arange(4.0), [2**53, 2**53 + 1, 2**53, 2**53 + 1]
+    decimals = pa.array(IDS).cast(pa.decimal128(38, 2))
+    return {
+        "t.parquet": parquet_of(id=IDS, x=x, label=label),
+        "decimal.parquet": parquet_of(id=decimals, x=x, label=label),
+        "category.parquet": parquet_of(id=IDS, x=x, label=pa.array(label).dictionary_encode()),
+        "t.npz": npz_of(id=np.array(IDS), x=x, label=np.array(label)),
+        "matrix.npz": npz_of(
+            X=np.column_stack([IDS, np.arange(4)]),
+            feature_names=np.array(["id", "x"]),
+            label=np.array(label, dtype=np.uint64),
+        ),
+        "t.csv": "".join(
+            f"{i},{v},{y}\n" for i, v, y in [("id", "x", "label"), *zip(IDS, x, label)]
+        ).encode(),
+    }
+
+
+@pytest.mark.parametrize("name", integer_files())
+def test_integers_keep_every_digit(tmp_path: Path, name: str) -> None:
+    table = read_table(write(tmp_path, name, integer_files()[name]))
+    points = prepare(table, label="label", key="id")
+    assert points.names == [str(i) for i in IDS]
+    assert points.y is not None
+    assert points.y.tolist() == [str(2**53), str(2**53 + 1)] * 2
+    asked = write(tmp_path, "pairs.csv", f"{IDS[0]},{IDS[1]},same\n{IDS[2]},{IDS[3]},different\n")
+    assert read_pairs(asked, points.names, key="id").index.tolist() == [[0, 1], [2, 3]]
+
+
+def test_integers_beside_missing_values_keep_every_digit(tmp_path: Path) -> None:
+    content = parquet_of(id=[2**53 + 1, None, 2**53], x=[1, None, 3], on=[True, False, True])
+    table = read_table(write(tmp_path, "t.parquet", content))
+    assert table.column("id", "").text() == [str(2**53 + 1), None, str(2**53)]
+    np.testing.assert_array_equal(table.column("x", "").numbers()[0], [1, np.nan, 3])
+    assert table.column("on", "").numbers()[0].tolist() == [1, 0, 1]
+
+
 def test_format_is_found_without_a_suffix(tmp_path: Path, parquet_bytes: bytes) -> None:
     assert read_table(write(tmp_path, "p", parquet_bytes)).unit == "row"
     assert read_table(write(tmp_path, "n", npz_bytes())).unit == "row"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -38,13 +39,13 @@ def parse_parquet(name: str, data: bytes) -> Table:
             kind = kind.value_type
             values = values.cast(kind)
         cells: Any
-        if (
-            pa.types.is_boolean(kind)
-            or pa.types.is_integer(kind)
-            or pa.types.is_floating(kind)
-            or pa.types.is_decimal(kind)
-        ):
-            cells = np.asarray(values.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
+        if pa.types.is_floating(kind):
+            cells = np.asarray(values.cast(pa.float64()).to_numpy(), dtype=np.float64)
+        elif pa.types.is_boolean(kind) or pa.types.is_integer(kind):
+            whole = values.null_count == 0
+            cells = values.to_numpy() if whole else [_digits(v) for v in values.to_pylist()]
+        elif pa.types.is_decimal(kind):
+            cells = [_digits(v) for v in values.to_pylist()]
         elif pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind):
             cells = values.to_pylist()
         else:
@@ -54,6 +55,14 @@ def parse_parquet(name: str, data: bytes) -> Table:
         columns.append(Column(str(label), cells))
     check_unique(name, [c.name for c in columns])
     return Table(name, tuple(columns), range(1, table.num_rows + 1), unit="row")
+
+
+def _digits(value: int | Decimal | None) -> str | None:
+    """A number as text with all its digits and no more."""
+    if value is None:
+        return None
+    text = f"{Decimal(value):f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def parse_npz(name: str, data: bytes) -> Table:
@@ -71,7 +80,7 @@ def parse_npz(name: str, data: bytes) -> Table:
         if given is not None and (given.shape != (X.shape[1],) or given.dtype.kind not in "UT"):
             raise InputError(f"feature_names has shape {given.shape}; it must be {X.shape[1]} texts", name)
         labels = [f"x{j}" for j in range(X.shape[1])] if given is None else [str(g) for g in given]
-        columns += [Column(a, np.ascontiguousarray(X[:, j], dtype=np.float64)) for j, a in enumerate(labels)]
+        columns += [Column(a, np.ascontiguousarray(X[:, j])) for j, a in enumerate(labels)]
         if "y" in arrays:
             roles["label"] = "y"
     n = X.shape[0] if X is not None else None
@@ -87,7 +96,7 @@ def parse_npz(name: str, data: bytes) -> Table:
                 f"{values.shape[0]} values where the others have {n}", f"{name}, array {quoted(label)}"
             )
         text = values.dtype.kind == "U"
-        columns.append(Column(label, [str(v) for v in values] if text else values.astype(np.float64)))
+        columns.append(Column(label, [str(v) for v in values] if text else values))
     if not columns or not n:
         raise InputError("holds no rows; store X (n, d) and y (n,)", name)
     check_unique(name, [c.name for c in columns])

@@ -58,7 +58,8 @@ def load_model(path: str) -> Any:
     from lptml.io import load
 
     try:
-        return load(path)
+        with noted(quiet=False):
+            return load(path)
     except FileNotFoundError:
         raise InputError("no such model; make one with lptml fit", path) from None
     except OSError as problem:

@@ -39,16 +39,21 @@ class Column:
     ----------
     name : str
     cells : ndarray or list of str
-        float64 or text; ``None`` in a list marks a missing cell.
+        Numbers in the type they were stored in, or text; ``None`` in a list marks a missing cell.
     """
 
     name: str
     cells: np.ndarray[Any, Any] | list[str | None]
 
     def text(self) -> list[str | None]:
-        """The cells as text; whole numbers lose the point, so that key 7 in Parquet is key 7 in a CSV."""
+        """The cells as text; whole numbers lose the point, so that key 7 in Parquet is key 7 in a CSV.
+
+        Integers keep all their digits: as float64, 2**53 + 1 would be the key or the label 2**53.
+        """
         if isinstance(self.cells, list):
             return self.cells
+        if self.cells.dtype.kind in "biu":
+            return [str(int(x)) for x in self.cells.tolist()]
         return [
             None
             if np.isnan(x)
@@ -61,7 +66,7 @@ class Column:
     def numbers(self) -> tuple[np.ndarray[Any, Any], list[int]]:
         """The cells as float64, NaN where missing, and the positions of those that are no numbers."""
         if not isinstance(self.cells, list):
-            return self.cells, []
+            return np.asarray(self.cells, dtype=np.float64), []
         out = np.full(len(self.cells), np.nan)  # (n,)
         bad: list[int] = []
         for i, cell in enumerate(self.cells):
