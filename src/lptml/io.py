@@ -5,9 +5,11 @@ fitted attributes; arrays are referred to by member name. The same model gives t
 
 :func:`load` trusts nothing. The archive itself is read by ``lptml._archive``, which see. Here,
 
-- classes come from a fixed list, parameters must be the class's own and in their domains, fitted attributes
-  must have the names of fitted attributes, and the metric must be finite and of the right shape,
-- names are never used as paths, and where a fit writes its checkpoints is never read from a file.
+- classes and parameters come from the table in ``lptml._model_classes``, which has the type of each; where a
+  fit runs, what it calls, shows or writes is not in that table and never restored,
+- fitted attributes must have the names of fitted attributes, and the metric must be finite and of the right
+  shape,
+- names are never used as paths or addresses.
 
 Whatever else is found raises :class:`ModelFileError`.
 """
@@ -20,7 +22,6 @@ import os
 import re
 import warnings
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lptml._archive import ModelFileError, member_name, read_archive, write_archive
+from lptml._model_classes import CLASSES, PASSED_OVER, Kind, admits, find_class, in_words
 from lptml._version import __version__
 
 __all__ = ["FORMAT", "SCHEMA_VERSION", "ModelFileError", "load", "save"]
@@ -35,29 +37,9 @@ __all__ = ["FORMAT", "SCHEMA_VERSION", "ModelFileError", "load", "save"]
 FORMAT = "lptml-model"
 SCHEMA_VERSION = 1
 
-#: Estimators that can be in a file, and where they live.
-HOMES = {
-    "LPTML": "lptml.estimators",
-    "LPTML_Supervised": "lptml.estimators",
-    "LPTML_Triplets": "lptml.estimators",
-    "LPTML_Quadruplets": "lptml.estimators",
-    "LabelCleaner": "lptml.estimators.robust",
-    "RobustKNeighborsClassifier": "lptml.estimators.robust",
-    "ITML": "lptml.baselines",
-    "ITML_Supervised": "lptml.baselines",
-    "LFDA": "lptml.baselines",
-    "LMNN": "lptml.baselines",
-    "MCML": "lptml.baselines",
-    "MMC": "lptml.baselines",
-    "MMC_Supervised": "lptml.baselines",
-    "RCA": "lptml.baselines",
-    "RCA_Supervised": "lptml.baselines",
-}
-
-#: Parameters that may be objects of a process: left out, with a warning, where they are not plain data.
-TRANSIENT = {"engine", "preprocessor", "random_state"}
-#: Parameters that are never in a file: they say what a fit does to its surroundings.
-NEVER_SAVED = {"callback", "checkpoint"}
+#: Parameters whose value may be an object of the process: left out, with a warning, where it is none of the
+#: plain values in their domains.
+TRANSIENT = frozenset({"preprocessor", "random_state"})
 
 MAX_DEPTH = 20
 _ATTRIBUTE_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*_")
@@ -100,7 +82,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> Path:
     if writer.omitted:
         warnings.warn(
             f"not saved, because they belong to this process: {', '.join(sorted(writer.omitted))}; "
-            "after loading they have their default values",
+            "a loaded model has their default values",
             UserWarning,
             stacklevel=2,
         )
@@ -152,7 +134,18 @@ def load(path: str | os.PathLike[str]) -> Any:
     estimator = reader.estimator(header["model"], 0)
     if reader.arrays:
         raise ModelFileError(f"{path} holds arrays that nothing refers to: {sorted(reader.arrays)}")
+    if reader.passed_over:
+        warnings.warn(
+            f"{path} names {', '.join(sorted(reader.passed_over))}, which a model file does not decide; "
+            "the default values are used",
+            UserWarning,
+            stacklevel=2,
+        )
     return estimator
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    return value is default or (isinstance(value, bool | int | str) and value == default)
 
 
 @dataclass
@@ -164,7 +157,7 @@ class _Writer:
 
     def estimator(self, estimator: Any, fitted_only: bool = True) -> dict[str, Any]:
         name = type(estimator).__name__
-        if name not in HOMES or type(estimator) is not getattr(import_module(HOMES[name]), name):
+        if not admits((Kind.MODEL,), estimator):
             raise ValueError(f"only estimators of lptml can be saved, got {type(estimator).__qualname__}")
         fitted = {key: value for key, value in vars(estimator).items() if _ATTRIBUTE_NAME.fullmatch(key)}
         fitted.pop("preprocessor_", None)  # made anew from the parameter
@@ -172,20 +165,22 @@ class _Writer:
             fitted["suspicion_"] = estimator.suspicion_
         if fitted_only and not fitted:
             raise ValueError(f"this {name} is not fitted: there is nothing to save")
-        params = {}
-        for key, value in sorted(estimator.get_params(deep=False).items()):
-            if key in NEVER_SAVED:
-                if value is not None:
-                    self.omitted.add(key)
-                continue
-            try:
-                params[key] = self.value(value, key)
-            except ValueError:
-                if key not in TRANSIENT:
-                    raise
-                self.omitted.add(key)
+        params = self.parameters(estimator, name)
         state = {key: self.value(value, key) for key, value in sorted(fitted.items())}
         return {"class": name, "params": params, "fitted": state}
+
+    def parameters(self, estimator: Any, name: str) -> dict[str, Any]:
+        domains, signature = CLASSES[name].parameters, inspect.signature(type(estimator)).parameters
+        params = {}
+        for key, value in sorted(estimator.get_params(deep=False).items()):
+            if key in domains and admits(domains[key], value):
+                params[key] = self.value(value, key)
+            elif key in domains and key not in TRANSIENT:
+                kind = type(value).__qualname__
+                raise ValueError(f"{key} cannot be saved: it is a {kind}, not {in_words(domains[key])}")
+            elif not _is_default(value, signature[key].default):
+                self.omitted.add(key)
+        return params
 
     def value(self, value: Any, name: str) -> Any:
         match value:
@@ -204,7 +199,7 @@ class _Writer:
             case dict():
                 items = [[self.value(key, name), self.value(item, name)] for key, item in value.items()]
                 return {_TAG: "dict", "value": items}
-        if type(value).__name__ in HOMES:
+        if admits((Kind.MODEL,), value):
             return {_TAG: "estimator", "value": self.estimator(value, fitted_only=False)}
         if hasattr(value, "__array__"):
             return self.array(np.asarray(value), name)
@@ -225,6 +220,7 @@ class _Reader:
     """Turns JSON data and named arrays back into an estimator; each array may be referred to once."""
 
     arrays: dict[str, NDArray[Any]]
+    passed_over: set[str] = field(default_factory=set)
 
     def estimator(self, data: Any, depth: int) -> Any:
         if not isinstance(data, dict) or set(data) != {"class", "params", "fitted"}:
@@ -232,15 +228,12 @@ class _Reader:
                 "the model in the header must have class, params and fitted, and nothing else"
             )
         name, params, fitted = data["class"], data["params"], data["fitted"]
-        if not isinstance(name, str) or name not in HOMES:
+        if not isinstance(name, str) or name not in CLASSES:
             raise ModelFileError(f"unknown class {name!r}: this release of lptml cannot load it")
         if not isinstance(params, dict) or not isinstance(fitted, dict):
             raise ModelFileError("params and fitted must be objects")
-        cls = getattr(import_module(HOMES[name]), name)
-        known = set(inspect.signature(cls).parameters) - NEVER_SAVED
-        if not set(params) <= known:
-            raise ModelFileError(f"{name} in a file has no parameters {sorted(set(params) - known)}")
-        estimator = cls(**{key: self.value(value, depth + 1) for key, value in params.items()})
+        cls = find_class(name)
+        estimator = cls(**self.parameters(params, name, depth))
         try:
             if hasattr(estimator, "_parameter_constraints"):  # else each fit checks its parameters itself
                 estimator._validate_params()
@@ -257,6 +250,24 @@ class _Reader:
             setattr(estimator, key, self.value(value, depth + 1))
         _check_fitted(estimator, name)
         return estimator
+
+    def parameters(self, params: dict[str, Any], name: str, depth: int) -> dict[str, Any]:
+        """The parameters that the table allows; others are passed over or refused, never restored."""
+        domains, signature = CLASSES[name].parameters, inspect.signature(find_class(name)).parameters
+        needed = {key for key, parameter in signature.items() if parameter.default is parameter.empty}
+        if not needed <= set(params):
+            raise ModelFileError(f"{name} in a file needs the parameters {sorted(needed)}")
+        restored = {}
+        for key, data in params.items():
+            if key in domains:
+                restored[key] = self.value(data, depth + 1)
+                if not admits(domains[key], restored[key]):
+                    raise ModelFileError(f"{key} of {name} must be {in_words(domains[key])}")
+            elif key not in PASSED_OVER:
+                raise ModelFileError(f"{name} in a file has no parameter {key!r}")
+            elif key not in signature or not _is_default(data, signature[key].default):
+                self.passed_over.add(key)
+        return restored
 
     def value(self, data: Any, depth: int) -> Any:
         if depth > MAX_DEPTH:

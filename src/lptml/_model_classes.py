@@ -1,0 +1,234 @@
+"""What a model file may name: the classes, and the parameters of each that are restored, with their types.
+
+This table is the allow-list of ``lptml.io``. A parameter that is not in it is never restored, whatever a file
+says: where a fit runs, with how many jobs, what it shows, calls or writes is for the process that fits, not
+for the file. A test goes through every constructor parameter of every class.
+
+A domain is a tuple of what a value may be:
+
+- ``None``, ``bool``, ``int``, ``float`` (whole numbers count as well), or ``str`` for any text,
+- a text, such as ``"auto"``: this text and no other,
+- ``Several(...)``: a tuple or list of values of these domains, ``Mapped(keys, values)``: a dict,
+- ``Kind.ARRAY``: an array or nested lists of numbers, ``Kind.MODEL``: an estimator of this table.
+
+The class itself knows which numbers make sense, and is asked as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "CLASSES",
+    "PASSED_OVER",
+    "Kind",
+    "Mapped",
+    "Several",
+    "admits",
+    "find_class",
+    "in_words",
+]
+
+#: Parameters that files of earlier versions name and that are passed over: how a fit runs, not what it
+#: learns. What no version ever wrote is refused.
+PASSED_OVER = frozenset({"engine", "n_jobs", "verbose"})
+
+_LARGEST_INT = 1 << 63
+
+
+class Kind(Enum):
+    """Values that are more than one number or text."""
+
+    ARRAY = "an array of numbers"
+    MODEL = "an estimator of lptml"
+
+
+@dataclass(frozen=True)
+class Several:
+    """A tuple or list whose items are all in one domain."""
+
+    items: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """A dict whose keys and values are each in a domain."""
+
+    keys: tuple[Any, ...]
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Class:
+    """An estimator that can be in a file: its module, and the domain of each parameter that is restored."""
+
+    home: str
+    parameters: dict[str, tuple[Any, ...]]
+
+
+Domains = dict[str, tuple[Any, ...]]
+
+_PREPROCESSOR: Domains = {"preprocessor": (None, Kind.ARRAY)}
+_RANDOM: Domains = {"random_state": (None, int)}
+_RANK: Domains = {"n_components": (None, int)}
+_DRAWN: Domains = {"n_constraints": (None, int)}
+_ITERATED: Domains = {"max_iter": (int,), "tol": (float,)}
+
+_LPTML: Domains = {
+    "max_trials": (int, "auto"),
+    "epsilon": (float,),
+    "objective": ("trace", "random", "prior"),
+    "refine": (bool,),
+    "regularization": (float,),
+    "regularizer": (None, Kind.ARRAY),
+    "approximate_counting": (bool, "auto"),
+    "time_limit": (None, float),
+    **_RANK,
+    **_RANDOM,
+    **_PREPROCESSOR,
+}
+_PAIRS: Domains = {
+    "bounds": ("auto", float, Several((float, "percentile"))),
+    "class_weight": (None, "balanced", Mapped((float,), (float,))),
+}
+_LABELS: Domains = {
+    "constraints": ("auto", "all", "neighbors", "triplets"),
+    "validation": (None, "auto", "neighbors"),
+    **_DRAWN,
+}
+_ITML: Domains = {
+    "gamma": (float,),
+    "prior": ("identity", "covariance", Kind.ARRAY),
+    **_ITERATED,
+    **_RANDOM,
+    **_PREPROCESSOR,
+}
+_MMC: Domains = {"diagonal": (bool,), "regularization": (float,), **_ITERATED, **_PREPROCESSOR}
+_RCA: Domains = {"regularization": (float,), **_RANK, **_PREPROCESSOR}
+_SUSPECTS: Domains = {"n_suspects": (int, "auto"), **_RANDOM}
+
+CLASSES: dict[str, Class] = {
+    "LPTML": Class("lptml.estimators", _LPTML | _PAIRS),
+    "LPTML_Supervised": Class("lptml.estimators", _LPTML | _PAIRS | _LABELS),
+    "LPTML_Triplets": Class("lptml.estimators", _LPTML),
+    "LPTML_Quadruplets": Class("lptml.estimators", _LPTML),
+    "LabelCleaner": Class(
+        "lptml.estimators.robust",
+        _SUSPECTS | {"estimator": (Kind.MODEL,), "action": ("drop", "correct")},
+    ),
+    "RobustKNeighborsClassifier": Class(
+        "lptml.estimators.robust",
+        _SUSPECTS
+        | {
+            "n_neighbors": (int,),
+            "weights": ("uniform", "distance"),
+            "metric_learner": (None, Kind.MODEL),
+        },
+    ),
+    "ITML": Class("lptml.baselines", _ITML),
+    "ITML_Supervised": Class("lptml.baselines", _ITML | _DRAWN),
+    "LFDA": Class(
+        "lptml.baselines",
+        {
+            "n_neighbors": (int,),
+            "embedding_type": ("weighted", "orthonormalized", "plain"),
+            **_RANK,
+            **_PREPROCESSOR,
+        },
+    ),
+    "LMNN": Class(
+        "lptml.baselines",
+        {"n_neighbors": (int,), "regularization": (float,), **_RANK, **_ITERATED, **_PREPROCESSOR},
+    ),
+    "MCML": Class("lptml.baselines", _RANK | _ITERATED | _PREPROCESSOR),
+    "MMC": Class("lptml.baselines", _MMC),
+    "MMC_Supervised": Class("lptml.baselines", _MMC | _DRAWN | _RANDOM),
+    "RCA": Class("lptml.baselines", _RCA),
+    "RCA_Supervised": Class(
+        "lptml.baselines", _RCA | _RANDOM | {"n_chunks": (None, int), "chunk_size": (int,)}
+    ),
+}
+
+
+def find_class(name: str) -> type[Any]:
+    """The class of this name in the table."""
+    found: type[Any] = getattr(import_module(CLASSES[name].home), name)
+    return found
+
+
+def admits(domain: tuple[Any, ...], value: Any) -> bool:
+    """Whether a value is in a domain.
+
+    Examples
+    --------
+    >>> admits((int, "auto"), 3), admits((int, "auto"), "auto"), admits((int, "auto"), "tcp://host")
+    (True, True, False)
+    >>> admits((None, float), 2), admits((None, float), True)
+    (True, False)
+    """
+    return any(_admits_one(alternative, value) for alternative in domain)
+
+
+def _admits_one(alternative: Any, value: Any) -> bool:
+    match alternative:
+        case None:
+            return value is None
+        case str():
+            return isinstance(value, str) and value == alternative
+        case Several(items):
+            return isinstance(value, tuple | list) and all(admits(items, item) for item in value)
+        case Mapped(keys, values):
+            return isinstance(value, dict) and all(
+                admits(keys, key) and admits(values, item) for key, item in value.items()
+            )
+        case Kind.ARRAY:
+            return _is_numeric(value)
+        case Kind.MODEL:
+            name = type(value).__name__
+            return name in CLASSES and type(value) is find_class(name)
+    if alternative is bool:
+        return isinstance(value, bool | np.bool_)
+    if alternative is float and isinstance(value, float | np.floating):
+        return True
+    if alternative in (int, float):
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        return whole and abs(int(value)) < _LARGEST_INT
+    return isinstance(value, alternative)
+
+
+def _is_numeric(value: Any) -> bool:
+    if hasattr(value, "__array__"):  # NumPy's own arrays, and data frames when a model is saved
+        return np.asarray(value).dtype.kind in "biuf"
+    return isinstance(value, list | tuple) and all(
+        admits((bool, float), item) or _is_numeric(item) for item in value
+    )
+
+
+def in_words(domain: tuple[Any, ...]) -> str:
+    """A domain for an error message.
+
+    Examples
+    --------
+    >>> in_words((None, int, "auto"))
+    "None, a whole number or 'auto'"
+    """
+    words = [_one_in_words(alternative) for alternative in domain]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _one_in_words(alternative: Any) -> str:
+    match alternative:
+        case None | str():
+            return repr(alternative)
+        case Kind():
+            return str(alternative.value)
+        case Several(items):
+            return f"several of {in_words(items)}"
+        case Mapped(keys, values):
+            return f"a dict from {in_words(keys)} to {in_words(values)}"
+    return {bool: "True or False", int: "a whole number", float: "a number", str: "a text"}[alternative]
