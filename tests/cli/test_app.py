@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 from lptml.cli.app import COMMANDS, cli
 from lptml.cli.errors import BUG, INPUT, OUTPUT, USAGE
 from lptml.cli.learner import COMMON, SUPERVISED, parameter_name, parse_bounds
-from lptml.cli.output import plain, replacing, write_columns
+from lptml.cli.output import plain
 
 ROWS = "x,z,label\n" + "".join(f"{i % 5},{i % 3},{'ab'[i % 2]}\n" for i in range(12))
 
@@ -193,32 +193,6 @@ def test_no_colours_in_a_pipe() -> None:
     assert "\x1b" not in run("bench", "mars").stderr
 
 
-def test_replacing_keeps_the_old_file_until_the_new_one_is_whole(tmp_path: Path) -> None:
-    target = tmp_path / "result.csv"
-    target.write_text("old")
-    target.chmod(0o640)
-    writing = replacing(str(target))
-    writing.__enter__().write_text("half")
-    assert not writing.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)
-    assert target.read_text() == "old"
-    with replacing(str(target)) as temporary:
-        temporary.write_text("new")
-    assert target.read_text() == "new"
-    assert target.stat().st_mode & 0o777 == 0o640
-    assert [p.name for p in tmp_path.iterdir()] == ["result.csv"]
-
-
-def test_replacing_follows_a_link(tmp_path: Path) -> None:
-    real = tmp_path / "real.csv"
-    real.write_text("old")
-    link = tmp_path / "link.csv"
-    link.symlink_to(real)
-    with replacing(str(link)) as temporary:
-        temporary.write_text("new")
-    assert link.is_symlink()
-    assert real.read_text() == "new"
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_leaves_the_old_file(tmp_path: Path, number: int) -> None:
     target = tmp_path / "out.csv"
@@ -286,18 +260,6 @@ def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
     assert result.stdout.startswith("pixel_0_0")
     assert "Traceback" not in result.stderr
     assert "Exception ignored" not in result.stderr
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".npz"])
-def test_columns_are_written_and_read_again(tmp_path: Path, suffix: str) -> None:
-    from lptml.cli.tables import read_table
-
-    path = str(tmp_path / f"t{suffix}")
-    write_columns(path, ["name", "x"], [["a,b", 'q"r'], [0.1, 1e-300]])
-    table = read_table(path)
-    assert table.names == ["name", "x"]
-    assert table.columns[0].text() == ["a,b", 'q"r']
-    assert table.columns[1].numbers()[0].tolist() == [0.1, 1e-300]
 
 
 def test_plain_values_are_json() -> None:

@@ -39,25 +39,26 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def commands(bad: str, folder: Path, out: str) -> list[list[str]]:
     """Every command that reads a file, with the bad file in every place where a file can stand."""
     good, model, pairs = (str(folder / name) for name in ("good.csv", "good.npz", "pairs.csv"))
-    fit = [*FAST, "--validation", "none", "-o", out]
+    to = ["-o", out, "--force"]
+    fit = [*FAST, "--validation", "none", *to]
     return [
         ["fit", bad, *COLUMNS, *fit],
-        ["fit", bad, "--key", "id", "--drop", "label", "--pairs", pairs, *FAST, "-o", out],
-        ["fit", good, "--key", "id", "--drop", "label", "--pairs", bad, *FAST, "-o", out],
+        ["fit", bad, "--key", "id", "--drop", "label", "--pairs", pairs, *FAST, *to],
+        ["fit", good, "--key", "id", "--drop", "label", "--pairs", bad, *FAST, *to],
         ["fit", good, *COLUMNS, "--regularization", "1", "--regularizer", bad, *fit],
         ["fit", good, *COLUMNS, "--checkpoint", bad, *fit],
-        ["transform", model, bad, "-o", out],
-        ["transform", bad, good, "-o", out],
-        ["distance", model, bad, "--key", "id", "--pairs", pairs, "-o", out],
-        ["distance", model, good, "--key", "id", "--pairs", bad, "-o", out],
-        ["distance", bad, good, "--key", "id", "--pairs", pairs, "-o", out],
+        ["transform", model, bad, *to],
+        ["transform", bad, good, *to],
+        ["distance", model, bad, "--key", "id", "--pairs", pairs, *to],
+        ["distance", model, good, "--key", "id", "--pairs", bad, *to],
+        ["distance", bad, good, "--key", "id", "--pairs", pairs, *to],
         ["score", model, bad, *COLUMNS],
         ["score", bad, good, *COLUMNS],
         ["score", model, good, "--key", "id", "--pairs", bad],
-        ["suspects", bad, *COLUMNS, "-o", out],
-        ["suspects", good, "--key", "id", "--drop", "label", "--pairs", bad, "-o", out],
+        ["suspects", bad, *COLUMNS, *to],
+        ["suspects", good, "--key", "id", "--drop", "label", "--pairs", bad, *to],
         ["report", bad, *COLUMNS, "--repeats", "0", *fit],
-        ["report", good, *COLUMNS, "--repeats", "0", "--model", bad, "-o", out],
+        ["report", good, *COLUMNS, "--repeats", "0", "--model", bad, *to],
     ]
 
 

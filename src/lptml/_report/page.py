@@ -11,7 +11,7 @@ from typing import Any
 
 from lptml._files import replacing
 
-SCRIPTS = ("base.js", "scatter.js", "table.js", "charts.js")
+SCRIPTS = ("base.js", "scatter.js", "csv.js", "table.js", "charts.js")
 
 
 @dataclass(frozen=True)

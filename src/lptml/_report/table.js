@@ -103,13 +103,9 @@ function cell(column, i) {
   return td;
 }
 
-function quoteCsv(text) {
-  return /[",\n\r]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text;
-}
 function download() {
-  const lines = [T.columns.map((c) => quoteCsv(c.name)).join(",")];
-  for (const i of view.rows) lines.push(T.columns.map((c) => quoteCsv(cellText(c, i))).join(","));
-  const url = URL.createObjectURL(new Blob([lines.join("\n") + "\n"], { type: "text/csv;charset=utf-8" }));
+  const rows = [T.columns.map((c) => c.name), ...view.rows.map((i) => T.columns.map((c) => cellText(c, i)))];
+  const url = URL.createObjectURL(new Blob([csvText(rows)], { type: "text/csv;charset=utf-8" }));
   make("a", { href: url, download: T.file }).click();
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }

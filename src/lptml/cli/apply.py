@@ -10,8 +10,8 @@ import numpy as np
 from lptml._nearest import majority
 from lptml.cli.errors import InputError
 from lptml.cli.model import embed, features, load_model, need_one_of
-from lptml.cli.options import DATA, common, label_option, load_table, pairs_option, reading
-from lptml.cli.output import emit, note, write_columns
+from lptml.cli.options import DATA, common, force_option, label_option, load_table, pairs_option, reading
+from lptml.cli.output import check_outputs, emit, note, table_kind, write_columns
 from lptml.cli.pairs import Pairs, read_pairs
 from lptml.cli.prepare import check_labels, row_names
 
@@ -26,11 +26,19 @@ OUTPUT = click.option(
 @click.argument("model", type=MODEL)
 @click.argument("data", type=DATA)
 @OUTPUT
+@force_option
 @KEY
 @reading
 @common
 def transform(
-    model: str, data: str, output: str, key: str | None, as_json: bool, quiet: bool, **options: Any
+    model: str,
+    data: str,
+    output: str,
+    force: bool,
+    key: str | None,
+    as_json: bool,
+    quiet: bool,
+    **options: Any,
 ) -> None:
     """Map the rows of DATA into the space where the metric of MODEL is the Euclidean distance.
 
@@ -39,6 +47,7 @@ def transform(
       lptml transform wine.model.npz new.csv -o mapped.csv
       cat new.csv | lptml transform wine.model.npz - > mapped.csv
     """
+    check_outputs((output, table_kind(output)), inputs=(model, data), force=force)
     learned = load_model(model)
     table = load_table(data, options)
     Z = embed(learned, features(learned, table, (key,)))  # (n, k)
@@ -62,6 +71,7 @@ def transform(
     "--pairs", type=DATA, required=True, metavar="FILE", help="Two keys a line; a verdict is ignored."
 )
 @OUTPUT
+@force_option
 @KEY
 @reading
 @common
@@ -70,6 +80,7 @@ def distance(
     data: str,
     pairs: str,
     output: str,
+    force: bool,
     key: str | None,
     as_json: bool,
     quiet: bool,
@@ -83,6 +94,7 @@ def distance(
     Examples:
       lptml distance bottles.model.npz bottles.csv --key id --pairs asked.csv
     """
+    check_outputs((output, table_kind(output)), inputs=(model, data, pairs), force=force)
     learned = load_model(model)
     table = load_table(data, options)
     names = row_names(table, key)

@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from lptml.cli.errors import InputError
-from lptml.cli.options import common
-from lptml.cli.output import emit, note, write_columns
+from lptml.cli.options import common, force_option
+from lptml.cli.output import check_outputs, emit, note, table_kind, write_columns
 
 
 @click.command()
@@ -27,8 +27,11 @@ from lptml.cli.output import emit, note, write_columns
     show_default=True,
     help="Seed of a generated set.",
 )
+@force_option
 @common
-def datasets(name: str | None, output: str, random_state: int, as_json: bool, quiet: bool) -> None:
+def datasets(
+    name: str | None, output: str, random_state: int, force: bool, as_json: bool, quiet: bool
+) -> None:
     """List the data sets, or write the one called NAME as a table with the column `class`.
 
     \b
@@ -45,6 +48,7 @@ def datasets(name: str | None, output: str, random_state: int, as_json: bool, qu
         return
     if name not in LOADERS:
         raise InputError(f"there is no data set {name!r}; there are {', '.join(LOADERS)}")
+    check_outputs((output, table_kind(output)), inputs=(), force=force)
     try:
         bunch = _load(name, random_state)
     except DatasetNotFound as problem:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+from typing import Any
 
 from lptml.cli.errors import InputError, one_line
 from lptml.cli.tables import Column, Table, check_unique
 
 FIELD_LIMIT = 1 << 20  # characters; the csv module stops there, so an open quote cannot swallow a large file
 DELIMITERS = (",", ";", "\t", "|")
+FORMULA = frozenset("=+-@＝＋－＠")  # what a spreadsheet takes for the start of a formula
 MAX_COLUMNS = 100_000
 
 
@@ -21,6 +23,22 @@ def guess_delimiter(first_line: str) -> str:
     """
     counts = {d: first_line.count(d) for d in DELIMITERS}
     return max(DELIMITERS, key=lambda d: counts[d])
+
+
+def defused(cell: Any) -> Any:
+    """A cell to write: text that a spreadsheet would execute stands behind an apostrophe, as text does there.
+
+    >>> defused("=1+1"), defused("-5"), defused(-5.0)
+    ("'=1+1", '-5', -5.0)
+    """
+    if not isinstance(cell, str) or cell.lstrip()[:1] not in FORMULA or is_number(cell):
+        return cell
+    return f"'{cell}"
+
+
+def restored(cell: str) -> str:
+    """The text that :func:`defused` was given."""
+    return cell[1:] if cell.startswith("'") and defused(cell[1:]) == cell else cell
 
 
 def split_rows(
@@ -76,7 +94,7 @@ def parse_delimited(name: str, text: str, *, delimiter: str | None, header: bool
 
 def _check_names(source: str, line: int, names: list[str]) -> None:
     where = f"{source}, line {line}"
-    if all(_is_number(cell) for cell in names):
+    if all(is_number(cell) for cell in names):
         raise InputError(
             "the first line holds numbers, not column names; add names, or pass --no-header", where
         )
@@ -86,7 +104,8 @@ def _check_names(source: str, line: int, names: list[str]) -> None:
     check_unique(where, names)
 
 
-def _is_number(cell: str) -> bool:
+def is_number(cell: str) -> bool:
+    """Whether a cell reads as a number."""
     try:
         float(cell)
     except ValueError:

@@ -16,13 +16,14 @@ from lptml.cli.options import (
     DATA,
     columns,
     common,
+    force_option,
     label_option,
     load_table,
     pairs_option,
     prepared,
     reading,
 )
-from lptml.cli.output import check_target, emit
+from lptml.cli.output import Kind, check_outputs, emit
 from lptml.cli.pairs import read_pairs
 from lptml.cli.report import SEARCH_SECONDS, write_page
 
@@ -35,6 +36,7 @@ from lptml.cli.report import SEARCH_SECONDS, write_page
     "-o", "--output", metavar="MODEL", help="Where to store the model. [default: DATA's name + .model.npz]"
 )
 @click.option("--report", metavar="FILE", help="Also write the page of lptml report, without starting anew.")
+@force_option
 @columns
 @reading
 @learner
@@ -45,6 +47,7 @@ def fit(
     pairs: str | None,
     output: str | None,
     report: str | None,
+    force: bool,
     **options: Any,
 ) -> None:
     """Learn a metric from DATA: a table with a column of labels, or with verdicts on pairs of its rows.
@@ -59,13 +62,17 @@ def fit(
       lptml fit bottles.csv --key id --pairs verdicts.csv
       lptml fit survey.csv --label group --one-hot --impute median
     """
-    table = load_table(data, options)
-    need_one_of(label, pairs, table)
     target = _target(data, output)
     if report == "-":
         raise click.UsageError("standard output is for the summary: name the page with --report FILE")
-    if report is not None and check_target(report) == check_target(target):
-        raise click.UsageError("the model and the page cannot be the same file")
+    outputs = [(target, Kind.MODEL), (report, Kind.PAGE), (options["checkpoint"], Kind.CHECKPOINT)]
+    check_outputs(
+        *((path, kind) for path, kind in outputs if path is not None),
+        inputs=(data, pairs, options["regularizer"]),
+        force=force,
+    )
+    table = load_table(data, options)
+    need_one_of(label, pairs, table)
     points = prepared(table, options, None if pairs else label)
     joined = read_pairs(pairs, points.names, key=options["key"]) if pairs else None
     with searching(points.X, points.y, SEARCH_SECONDS if report else 0.0, options["random_state"]) as search:
@@ -122,6 +129,4 @@ def _target(data: str, output: str | None) -> str:
         raise click.UsageError("a model is a binary file: name it with -o MODEL")
     if output is None and data == "-":
         raise click.UsageError("with DATA from standard input, name the model with -o MODEL")
-    target = output if output is not None else f"{Path(data).stem}.model.npz"
-    check_target(target)
-    return target
+    return output if output is not None else f"{Path(data).stem}.model.npz"

@@ -99,6 +99,12 @@ def pairs_option(function: F) -> F:
     return click.option("--pairs", type=DATA, metavar="FILE", help=text)(function)
 
 
+def force_option(function: F) -> F:
+    """--force, which every command has that writes a file."""
+    text = "Replace an existing file that holds something else than this command writes."
+    return click.option("--force", is_flag=True, help=text)(function)
+
+
 def _names(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...]:
     import csv
 

@@ -6,11 +6,15 @@ the old file or the new one.  Results go to standard output; messages and progre
 
 from __future__ import annotations
 
+import codecs
 import contextlib
+import enum
+import itertools
 import json
 import os
+import stat
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,33 +22,133 @@ import click
 import numpy as np
 
 from lptml import _files
-from lptml.cli.errors import OutputError
+from lptml.cli.delimited import defused, guess_delimiter, is_number, split_rows
+from lptml.cli.errors import InputError, OutputError
 
 Cells = list[Any] | np.ndarray[Any, Any]
 
 
-def check_target(path: str) -> Path:
-    """Where ``path`` leads, or an error: known before long work, not after it."""
-    final = Path(os.path.realpath(path))
-    if final.is_dir():
-        raise OutputError(f"{path}: is a folder; name a file inside it")
-    if not final.parent.is_dir():
-        raise OutputError(f"{path}: cannot be written: there is no folder {final.parent}; make it first")
-    if not os.access(final.parent, os.W_OK):
-        raise OutputError(f"{path}: cannot be written: the folder {final.parent} is read-only")
-    return final
+class Kind(enum.Enum):
+    """What a file holds, in words for messages; a result replaces only results of its own kind."""
+
+    MODEL = "a model"
+    PAGE = "a page of lptml report"
+    CHECKPOINT = "the checkpoint of a search"
+    TEXT = "a table of text"
+    PARQUET = "a Parquet table"
+    ARRAYS = "a table of arrays"
+    OTHER = "something else"
+
+
+def table_kind(path: str) -> Kind:
+    """The kind of table that is written to a file of that name."""
+    suffix = Path(path).suffix.lower()
+    return {".parquet": Kind.PARQUET, ".pq": Kind.PARQUET, ".npz": Kind.ARRAYS}.get(suffix, Kind.TEXT)
+
+
+def check_outputs(*outputs: tuple[str, Kind], inputs: Iterable[str | None], force: bool) -> None:
+    """Refuse, before any work, to write where nothing can be written or where something would be lost.
+
+    An output is no input of the same command, no two outputs are one file, and an existing file of another
+    kind is replaced only with ``--force``. ``-`` is standard output, and as an input standard input.
+    """
+    files = [(path, kind) for path, kind in outputs if path != "-"]
+    for path, kind in files:
+        streams = _check_place(path)
+        for source in inputs:
+            if source is not None and _same_file(path, source):
+                raise OutputError(f"{path}: this command reads that file; choose another name for the result")
+        if not (force or streams or kind is Kind.CHECKPOINT):  # which is read, and refused there
+            found = kind_of(path)
+            if found not in (None, kind):
+                raise OutputError(
+                    f"{path}: holds {found.value}, not {kind.value}; choose another name, or pass --force"
+                )
+    for (path, kind), (other, other_kind) in itertools.combinations(files, 2):
+        if os.path.realpath(path) == os.path.realpath(other):
+            raise click.UsageError(f"{path}: {kind.value} and {other_kind.value} cannot be the same file")
+
+
+def _check_place(path: str) -> bool:
+    """Whether the output is a pipe or a device; an error if nothing can be written there."""
+    try:
+        if _files.is_stream(path):
+            return True
+    except IsADirectoryError:
+        raise OutputError(f"{path}: is a folder; name a file inside it") from None
+    except (OSError, ValueError) as problem:
+        raise OutputError(f"{path}: cannot be written: {_reason(problem)}") from None
+    folder = Path(os.path.realpath(path)).parent
+    if not folder.is_dir():
+        raise OutputError(f"{path}: cannot be written: there is no folder {folder}; make it first")
+    if not os.access(folder, os.W_OK):
+        raise OutputError(f"{path}: cannot be written: the folder {folder} is read-only")
+    return False
+
+
+def _same_file(output: str, source: str) -> bool:
+    """Whether an input is the file that an output would replace, by whatever name or link."""
+    try:
+        read = os.fstat(sys.stdin.fileno()) if source == "-" else os.stat(source)
+        written = os.stat(output)
+    except (OSError, ValueError):  # one is not there yet, or is no file
+        return source != "-" and os.path.realpath(output) == os.path.realpath(source)
+    return stat.S_ISREG(written.st_mode) and os.path.samestat(read, written)
+
+
+def kind_of(path: str) -> Kind | None:
+    """What an existing file holds, by its first bytes; None if there is none or it is empty."""
+    try:
+        with open(path, "rb") as stream:
+            head = stream.read(1 << 16)
+    except FileNotFoundError:
+        return None
+    except OSError as problem:
+        raise OutputError(f"{path}: cannot be read before it is replaced: {_reason(problem)}") from None
+    if not head:
+        return None
+    if head.startswith(b"PAR1"):
+        return Kind.PARQUET
+    if head.startswith(b"PK\x03\x04"):
+        first = head[30 : 30 + int.from_bytes(head[26:28], "little")]  # the name of the first member
+        if first.startswith(b"header."):
+            for mark, kind in ((b'"lptml-model"', Kind.MODEL), (b'"lptml-search', Kind.CHECKPOINT)):
+                if mark in head:
+                    return kind
+        return Kind.ARRAYS if first.endswith(b".npy") else Kind.OTHER
+    if b'<meta name="generator" content="lptml ' in head:
+        return Kind.PAGE
+    return Kind.TEXT if _holds_rows(head) else Kind.OTHER
+
+
+def _holds_rows(head: bytes) -> bool:
+    """Whether the first lines of a file have equally many cells: several, or one number each below a name."""
+    try:
+        text = codecs.getincrementaldecoder("utf-8-sig")().decode(head)  # may end amid a character
+        lines = [line for line in text.splitlines(keepends=True) if line.strip()][:20]
+        if len(lines) > 1 and not lines[-1].endswith("\n"):
+            lines.pop()  # may end amid a line
+        rows = split_rows("", "".join(lines), guess_delimiter(lines[0]) if lines else ",")
+    except (UnicodeDecodeError, InputError):
+        return False
+    widths = {len(row) for _, row in rows}
+    if widths == {1}:
+        return len(rows) > 1 and all(is_number(row[0]) for _, row in rows[1:])
+    return len(widths) == 1
+
+
+def _reason(problem: Exception) -> object:
+    return getattr(problem, "strerror", None) or problem
 
 
 @contextlib.contextmanager
 def replacing(path: str) -> Iterator[Path]:
-    """A temporary path in the folder of ``path`` that takes its place when the block ends well."""
-    final = check_target(path)
+    """A temporary path whose content ``path`` has when the block ends well."""
     try:
-        with _files.replacing(final) as temporary:
+        with _files.replacing(path) as temporary:
             yield temporary
     except OSError as problem:
-        reason = problem.strerror or problem
-        raise OutputError(f"{path}: cannot be written: {reason}; choose another place") from None
+        raise OutputError(f"{path}: cannot be written: {_reason(problem)}; choose another place") from None
 
 
 def write_text(path: str, text: str) -> None:
@@ -56,16 +160,24 @@ def write_text(path: str, text: str) -> None:
         temporary.write_text(text, encoding="utf-8", newline="")
 
 
-def csv_text(header: Sequence[str], columns: Sequence[Cells]) -> str:
-    """Columns as CSV; floats keep every digit they need and no more."""
-    import csv
-    import io
+def delimited_text(header: Sequence[str], columns: Sequence[Cells], delimiter: str = ",") -> str:
+    """Columns as text; floats keep every digit they need and no more, formulas are text.
 
-    stream = io.StringIO(newline="")
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(zip(*(_cells(c) for c in columns)))
-    return stream.getvalue()
+    >>> print(delimited_text(["name", "x"], [["=1+1", "-5"], [0.1, -2.0]]), end="")
+    name,x
+    '=1+1,0.1
+    -5,-2.0
+    """
+    rows = [header, *zip(*(_cells(column) for column in columns))]
+    return "".join(delimiter.join(_written(cell, delimiter) for cell in row) + "\n" for row in rows)
+
+
+def _written(cell: Any, delimiter: str) -> str:
+    """A cell of a text. Python's own writer leaves a carriage return bare, which ends a row for readers."""
+    text = "" if cell is None else str(defused(cell))
+    if not text or any(mark in text for mark in (delimiter, '"', "\n", "\r")):
+        return '"' + text.replace('"', '""') + '"'
+    return text
 
 
 def write_columns(path: str, header: Sequence[str], columns: Sequence[Cells]) -> None:
@@ -84,13 +196,7 @@ def write_columns(path: str, header: Sequence[str], columns: Sequence[Cells]) ->
             arrays: dict[str, Any] = {h: np.asarray(c) for h, c in zip(header, columns)}
             np.savez_compressed(stream, **arrays)
     else:
-        text = csv_text(header, columns)
-        write_text(path, text if suffix not in (".tsv", ".tab") else _tabs(header, columns))
-
-
-def _tabs(header: Sequence[str], columns: Sequence[Cells]) -> str:
-    rows = [header, *zip(*(_cells(c) for c in columns))]
-    return "".join("\t".join(str(cell).replace("\t", " ") for cell in row) + "\n" for row in rows)
+        write_text(path, delimited_text(header, columns, "\t" if suffix in (".tsv", ".tab") else ","))
 
 
 def _cells(column: Cells) -> list[Any]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from lptml.cli.delimited import guess_delimiter, split_rows
+from lptml.cli.delimited import guess_delimiter, restored, split_rows
 from lptml.cli.errors import InputError, quoted
 from lptml.cli.tables import decode, read_bytes
 
@@ -107,13 +107,14 @@ def read_pairs(path: str, keys: list[str], *, key: str | None, need_verdict: boo
 
 def _is_header(row: list[str], position: dict[str, int]) -> bool:
     """A first line that names neither two points nor a verdict is a header."""
+    known = [cell.strip() in position or restored(cell.strip()) in position for cell in row[:2]]
     if len(row) > 2:
-        return verdict(row[2]) is None and not all(c.strip() in position for c in row[:2])
-    return not any(c.strip() in position for c in row[:2])
+        return verdict(row[2]) is None and not all(known)
+    return not any(known)
 
 
 def _find(cell: str, position: dict[str, int], key: str | None, where: str) -> int:
-    found = position.get(cell)
+    found = position.get(cell, position.get(restored(cell)))  # as lptml writes it, and as it is
     if found is None:
         source = f"column {quoted(key)} of the data" if key else f"the row numbers 1 to {len(position)}"
         hint = "check the key" if key else "check it, or name the column of keys with --key"

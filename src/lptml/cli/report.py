@@ -19,13 +19,14 @@ from lptml.cli.options import (
     DATA,
     columns,
     common,
+    force_option,
     label_option,
     load_table,
     pairs_option,
     prepared,
     reading,
 )
-from lptml.cli.output import check_target, emit, progress, write_text
+from lptml.cli.output import Kind, check_outputs, emit, progress, write_text
 from lptml.cli.pairs import Pairs, read_pairs
 from lptml.cli.prepare import Points
 
@@ -61,6 +62,7 @@ SEARCH_SECONDS = 0.5
     show_default=True,
     help="Time for the search that the page shows where validation chose the metric without one.",
 )
+@force_option
 @columns
 @reading
 @learner
@@ -75,6 +77,7 @@ def report(
     repeats: int,
     neighbors: int,
     search_seconds: float,
+    force: bool,
     **options: Any,
 ) -> None:
     """Write one self-contained HTML page about DATA: accuracy before and after, the metric, the suspects.
@@ -87,9 +90,15 @@ def report(
       lptml report wine.csv --label class --model wine.model.npz -o wine.html --title "Wine, 2026"
       lptml report bottles.csv --key id --pairs verdicts.csv
     """
+    target = _target(data, output)
+    outputs = [(target, Kind.PAGE), (options["checkpoint"], Kind.CHECKPOINT)]
+    check_outputs(
+        *((path, kind) for path, kind in outputs if path is not None),
+        inputs=(data, pairs, model, options["regularizer"]),
+        force=force,
+    )
     table = load_table(data, options)
     need_one_of(label, pairs, table)
-    target = _target(data, output)
     points = prepared(table, options, None if pairs else label)
     joined = read_pairs(pairs, points.names, key=options["key"]) if pairs else None
     with searching(points.X, points.y, search_seconds, options["random_state"]) as search:
@@ -185,7 +194,4 @@ def _stored(path: str, points: Points) -> Any:
 def _target(data: str, output: str | None) -> str:
     if output is None and data == "-":
         raise click.UsageError("with DATA from standard input, name the page with -o FILE")
-    target = output if output is not None else f"{Path(data).stem}.html"
-    if target != "-":
-        check_target(target)
-    return target
+    return output if output is not None else f"{Path(data).stem}.html"

@@ -13,13 +13,14 @@ from lptml.cli.options import (
     DATA,
     columns,
     common,
+    force_option,
     label_option,
     load_table,
     pairs_option,
     prepared,
     reading,
 )
-from lptml.cli.output import check_target, emit, note, write_columns
+from lptml.cli.output import check_outputs, emit, note, table_kind, write_columns
 from lptml.cli.pairs import read_pairs
 
 
@@ -38,6 +39,7 @@ from lptml.cli.pairs import read_pairs
     show_default=True,
     help="Seed, used where there are many rows, and for pairs.",
 )
+@force_option
 @columns
 @reading
 @common
@@ -48,6 +50,7 @@ def suspects(
     output: str | None,
     top: int | None,
     random_state: int,
+    force: bool,
     **options: Any,
 ) -> None:
     """Rank the rows of DATA by how likely their label is wrong, or the pairs by how likely their verdict is.
@@ -61,8 +64,8 @@ def suspects(
       lptml datasets poisoned | lptml suspects - --label class
       lptml suspects bottles.csv --key id --pairs verdicts.csv
     """
-    if output not in (None, "-"):
-        check_target(str(output))
+    if output is not None:
+        check_outputs((output, table_kind(output)), inputs=(data, pairs), force=force)
     table = load_table(data, options)
     need_one_of(label, pairs, table)
     points = prepared(table, options, None if pairs else label)
