@@ -10,7 +10,14 @@ from lptml._sdp_dense import cholesky, inner, product, sandwich, transpose, tria
 from lptml._sdp_kernel import solve
 from lptml._sdp_scaling import scale_problem
 from lptml._shared import Indices, Matrices, Matrix, Vector, entry, leaf
-from lptml.certify import RADIUS, SPARE, check_certificate_arrays, check_optimum_arrays, eigenvalues
+from lptml.certify import (
+    LEAST_GAP,
+    RADIUS,
+    SPARE,
+    check_certificate_arrays,
+    check_optimum_arrays,
+    eigenvalues,
+)
 
 UNSETTLED = 0  # neither of the others could be verified
 OPTIMAL = 1
@@ -98,7 +105,7 @@ def attempt(
             for i in range(n):
                 dual[i] /= total
             gap, radius = check_certificate_arrays(V, W, sign, bound, R, rho, dual, work, spare, mats, space)
-            if gap > 0 and radius >= RADIUS:
+            if gap > LEAST_GAP and radius >= RADIUS:
                 return INFEASIBLE, iterations, tight, t, linear, gap, radius, 0.0, 0.0
     for i in range(n):
         dual[i] = y[i] / units[i]

@@ -8,10 +8,14 @@ The errors are those of the DIMACS challenge (Mittelmann 2003) with one change: 
 is never zero where some distance is asked for. Eigenvalues are those in normalised coordinates: bounds are 1,
 and the features of v / sqrt(bound) have root mean square 1 / sqrt(d).
 
+What counts as violated is what ``constraints.TOLERANCE`` says: a metric that fails a constraint by less
+satisfies it, so a certificate has to contradict the constraints with every bound relaxed by as much.
+
 An optimum (A, y) of    min <C0, A> - c log det A   subject to   s_i (<C_i, A> - b_i) <= 0,  <R, A> <= rho,
 A >= 0 has y >= 0, Z = C0 + sum_i s_i y_i C_i >= 0 and no gap between the two objectives. A certificate y >=
 0 of infeasibility has S = sum_i s_i y_i C_i >= 0 and sum_i s_i b_i y_i < 0: for a feasible A, the sum of
-y_i s_i (<C_i, A> - b_i) <= 0 would be positive (Farkas).
+y_i s_i (<C_i, A> - b_i) <= 0 would be positive (Farkas). With sum_i b_i y_i = 1 and bounds b_i (1 + s_i tol)
+the second becomes sum_i s_i b_i y_i < -tol.
 """
 
 from __future__ import annotations
@@ -23,11 +27,15 @@ import numpy as np
 
 from lptml._lapack import NORMAL, UPPER, dsyev
 from lptml._shared import Matrices, Matrix, Vector, entry, leaf
-from lptml.constraints import ConstraintSet, Floats
+from lptml.constraints import TOLERANCE, ConstraintSet, Floats
 
 #: A certificate must rule out every metric whose trace, in normalised units, is below this. Under a larger
-#: metric the value of a constraint could not be told from rounding.
-RADIUS = 1e12
+#: metric no distance would keep a digit.
+RADIUS = 1e16
+
+#: The gap that a certificate must exceed: under every metric some constraint then fails by more than the
+#: tolerance, with a hundredth of it to spare for the rounding of counted distances.
+LEAST_GAP = 1.01 * TOLERANCE
 
 #: Rows of d numbers that LAPACK recommends, beyond d, to work in.
 SPARE = 34
@@ -61,11 +69,12 @@ class Residuals(NamedTuple):
 
 @dataclass(frozen=True)
 class CertificateCheck:
-    """What a certificate proves: no feasible metric has a (normalised) trace below ``radius``.
+    """What a certificate proves: every metric with a (normalised) trace below ``radius`` violates something.
 
     ``gap`` is -sum s_i b_i y_i with multipliers that sum to one in units of the bounds, so at least one
-    constraint fails by ``gap``, relative to its bound, under every metric. ``radius`` is infinite when the
-    sum of matrices is semidefinite to the last bit that floating point can tell.
+    constraint fails by ``gap``, relative to its bound, under every metric; it is violated if that exceeds the
+    tolerance. ``radius`` is infinite when the sum of matrices is semidefinite to the last bit that floating
+    point can tell.
     """
 
     gap: float
@@ -73,7 +82,7 @@ class CertificateCheck:
 
     @property
     def valid(self) -> bool:
-        return self.gap > 0 and self.radius >= RADIUS
+        return self.gap > LEAST_GAP and self.radius >= RADIUS
 
 
 @leaf
@@ -273,7 +282,7 @@ def check_certificate_arrays(
     # Below this the sign of an eigenvalue is rounding.
     rounding = 4e-16 * (d + m) * size
     eigenvalues(S, space, eigen)
-    radius = np.inf if eigen[0] >= -rounding else gap / -eigen[0]
+    radius = np.inf if eigen[0] >= -rounding else (gap - LEAST_GAP) / -eigen[0]
     return gap, radius
 
 

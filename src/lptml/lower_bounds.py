@@ -194,9 +194,7 @@ class _Run:
         self.lower_bound = 0.0
         self.packing = np.zeros(0)
         self.cover = np.zeros(constraints.n, dtype=bool)
-        weight = constraints.weight
-        # With equal weights every cost is a multiple of that weight.
-        self.grid = float(weight[0]) if len(weight) and (weight == weight[0]).all() else 0.0
+        self.grid = _common_measure(constraints.weight)
 
     @property
     def late(self) -> bool:
@@ -294,25 +292,28 @@ class _Run:
         chosen = None
         if M.nnz <= _COVER:
             seconds = max(0.05, self.deadline - time.monotonic())
+            unit = float(weight.mean())  # the tolerances of HiGHS are absolute
             answer = milp(
-                weight,
+                weight / unit,
                 constraints=LinearConstraint(M, lb=1.0),
                 integrality=np.ones(len(used)),
                 bounds=Bounds(0.0, 1.0),
                 options={"time_limit": seconds, "mip_rel_gap": 0.0},
             )
             if answer.mip_dual_bound is not None and np.isfinite(answer.mip_dual_bound):
-                proven.append(float(answer.mip_dual_bound))
+                proven.append(unit * float(answer.mip_dual_bound))
             chosen = None if answer.x is None else answer.x > 0.5
         self.lower_bound = self._rounded_up(max(proven))
         self.cover = np.zeros(self.constraints.n, dtype=bool)
         self.cover[used[_greedy_cover(M, weight) if chosen is None else chosen]] = True
 
     def _rounded_up(self, bound: float) -> float:
-        """Costs are whole multiples of an equal weight, so a bound between two of them proves the larger."""
-        if self.grid > 0:
-            bound = float(np.ceil(bound / self.grid - 1e-6)) * self.grid
-        return min(bound, self.cost)
+        """Every cost is a multiple of the grid, so a bound between two multiples proves the larger.
+
+        First it gives up a little for the rounding of the solvers; on a fine grid that is all that happens.
+        """
+        steps = bound / self.grid
+        return min(float(np.ceil(steps - 1e-6 - 1e-9 * steps)) * self.grid, self.cost)
 
     def result(self) -> Certified:
         packing = self.packing
@@ -328,6 +329,16 @@ class _Run:
             proof=Proof.OPTIMAL if self.optimal else Proof.BOUNDED,
             seconds=time.monotonic() - self.began,
         )
+
+
+def _common_measure(weight: Floats) -> float:
+    """A number of which every sum of these weights is a multiple: the weight, if all are equal."""
+    if not len(weight) or (weight == weight[0]).all():
+        return float(weight[0]) if len(weight) else 1.0
+    mantissa, exponent = np.frexp(weight)
+    digits = np.ldexp(mantissa, 53).astype(np.int64)
+    lowest = np.frexp((digits & -digits).astype(np.float64))[1] - 1  # the place of the last bit that is set
+    return float(np.ldexp(1.0, int((exponent - 53 + lowest).min())))
 
 
 def _best_packing(M: sparse.csr_matrix, weight: Floats) -> Floats:

@@ -81,14 +81,14 @@ class Status(enum.Enum):
 
     OPTIMAL = "optimal"
     INFEASIBLE = "infeasible"
-    FAILED = "failed"  # no answer could be verified
+    FAILED = "failed"  # no answer could be verified: it may lie within the tolerance of both
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """A verified proof that constraints contradict each other.
+    """A verified proof that every metric violates some of the constraints, by more than the tolerance.
 
-    The multipliers satisfy y >= 0, sum s_i y_i C_i (+ y_R R) >= 0 and sum s_i b_i y_i (+ y_R rho) < 0.
+    The multipliers satisfy y >= 0, sum s_i y_i C_i (+ y_R R) >= 0 and sum s_i b_i y_i (+ y_R rho) < -tol.
 
     Attributes
     ----------
@@ -97,7 +97,8 @@ class Certificate:
     regularizer_multiplier : float
         The multiplier of <R, A> <= rho; 0 without a regulariser.
     gap : float
-        Every metric violates some constraint by at least this, relative to its bound.
+        Every metric fails some constraint by at least this, relative to its bound: more than the tolerance
+        by which violations are counted.
     radius : float
         The certificate holds for every metric whose trace in normalised units is below this; usually
         infinite.
@@ -396,6 +397,24 @@ def infeasible(
         elastic=float(elastic),
         certificate=proof,
         iterations=int(iterations),
+        solver=solver,
+    )
+
+
+def failure(problem: Problem, solver: str) -> Solution:
+    """A solver came to nothing."""
+    d, nothing = len(problem.C0), np.zeros(problem.m)
+    return Solution(
+        status=Status.FAILED,
+        A=np.zeros((d, d)),
+        dual=nothing,
+        regularizer_dual=0.0,
+        objective=np.inf,
+        residuals=NO_OPTIMUM,
+        support=nothing.nonzero()[0],
+        elastic=np.inf,
+        certificate=None,
+        iterations=0,
         solver=solver,
     )
 
