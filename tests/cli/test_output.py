@@ -239,3 +239,49 @@ def test_the_page_downloads_what_the_command_writes() -> None:
     script += f"process.stdout.write(csvText({json.dumps(rows)}));"
     done = subprocess.run(["node", "-e", script], capture_output=True, check=True, timeout=60)
     assert done.stdout.decode() == delimited_text(rows[0], list(zip(*rows[1:])))
+
+
+ESCAPES = "\x1b]0;title\x07\x1b[31m\x9b2J\u202e\r"
+
+
+def test_no_escape_sequence_of_a_file_reaches_the_terminal(folder: Path) -> None:
+    evil = f'"a{ESCAPES}\nb"'
+    Path("evil.csv").write_text(ROWS.replace("r1,", f"{evil},").replace(",a\n", f",{evil}\n"), newline="")
+    every = ["suspects", "evil.csv", *LABEL, "--top", "12"]
+    for said in (run(*every).stdout, run(*every, "--json").stdout, run(*every, color=True).stdout):
+        text = said.replace("\x1b[1m", "").replace("\x1b[0m", "")  # of ours
+        assert all(c.isprintable() for c in text.replace("\n", ""))
+    assert r"\x1b[31m\x9b2J\u202e" in run(*every).stdout
+    assert json.loads(run(*every, "--json").stdout)["suspects"][0]["label"].startswith("a\x1b]0;")
+    assert run(*every).stdout.count("\n") == 14  # a label stays on its line
+
+
+@unix
+def test_a_table_on_a_terminal_shows_escape_sequences(folder: Path) -> None:
+    Path("evil.csv").write_text(ROWS.replace("r1,", "r\x1b[31m1,"))
+    arguments = ["transform", "m.npz", "evil.csv", "--key", "id"]
+    assert "\nr\x1b[31m1," in run(*arguments).stdout  # to a file or a program: as it is
+    primary, secondary = os.openpty()
+    code = "from lptml.cli import main; main()"
+    try:
+        done = subprocess.run([sys.executable, "-c", code, *arguments], stdout=secondary, timeout=120)
+        os.set_blocking(primary, False)
+        heard = os.read(primary, 1 << 16).decode()
+    finally:
+        os.close(primary)
+        os.close(secondary)
+    assert done.returncode == 0
+    assert "\\x1b[31m1," in heard
+    assert "\x1b" not in heard
+
+
+def test_names_of_files_are_written_out(folder: Path) -> None:
+    name = "out\x1b[31m.csv"
+    said = run("transform", "m.npz", "data.csv", "-o", name).stderr
+    assert said.startswith(r"out\x1b[31m.csv: 12 rows")
+
+
+def test_strong_words_are_bold_on_a_terminal_only(folder: Path) -> None:
+    model = ["fit", "data.csv", *LABEL, *FAST, "-o", "m.npz"]
+    assert "\x1b[1mm.npz\x1b[0m" in run(*model, color=True).stdout
+    assert "\x1b" not in run(*model).stdout

@@ -15,6 +15,8 @@ from lptml.cli.output import emit, progress
 DEFAULT = ("synthetic", "iris", "wine")
 COLUMNS = ("data", "rows", "features", "cpu_seconds", "violation_rate", "trivial_rate", "lower_bound")
 
+HEAD = f"{'data':16} {'rows':>6} {'features':>8} {'CPU s':>8} {'violated':>9} {'trivial':>9} {'bound':>8}"
+
 
 @click.command()
 @click.argument("names", nargs=-1)
@@ -55,7 +57,7 @@ def bench(
         for done, name in enumerate(chosen):
             advance(done, len(chosen))
             rows.append(measure(name, repeat, max_trials, random_state))
-    emit({"rows": rows}, as_json=as_json, text=lambda: table(rows))
+    emit({"rows": rows}, as_json=as_json, text=lambda: table(rows), strong=[HEAD])
 
 
 def measure(name: str, repeat: int, max_trials: int | None, random_state: int) -> dict[str, Any]:
@@ -88,10 +90,9 @@ def measure(name: str, repeat: int, max_trials: int | None, random_state: int) -
 
 def table(rows: list[dict[str, Any]]) -> str:
     """The rows for a person."""
-    head = f"{'data':16} {'rows':>6} {'features':>8} {'CPU s':>8} {'violated':>9} {'trivial':>9} {'bound':>8}"
     lines = [
         f"{r['data']:16} {r['rows']:6d} {r['features']:8d} {r['cpu_seconds']:8.3f} "
         f"{r['violation_rate']:9.2%} {r['trivial_rate']:9.2%} {r['lower_bound']:8.2%}"
         for r in rows
     ]
-    return "\n".join([click.style(head, bold=True), *lines])
+    return "\n".join([HEAD, *lines])

@@ -14,15 +14,29 @@ code  meaning
 
 from __future__ import annotations
 
+import unicodedata
+
 import click
 
 BUG, USAGE, INPUT, OUTPUT, INTERRUPTED, TERMINATED = 1, 2, 3, 4, 130, 143
 
 
+def visible(text: str, keep: str = "") -> str:
+    """The text with every control character written out, so that none of them reaches a terminal.
+
+    >>> visible("red \\x1b[31m \\u202e")
+    'red \\\\x1b[31m \\\\u202e'
+    """
+    return "".join(c if _is_plain(c) or c in keep else ascii(c)[1:-1] for c in text)
+
+
+def _is_plain(character: str) -> bool:
+    return character.isprintable() or unicodedata.category(character) == "Zs"  # spaces of any width
+
+
 def one_line(text: object, limit: int = 400) -> str:
     """The text on one line, without control characters, cut at ``limit`` characters."""
-    words = " ".join(str(text).split())
-    clean = "".join(c if c.isprintable() else "?" for c in words)
+    clean = visible(" ".join(str(text).split()))
     return clean if len(clean) <= limit else clean[: limit - 1] + "…"
 
 

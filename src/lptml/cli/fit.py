@@ -100,7 +100,8 @@ def fit(
         "seconds": seconds,
         **about_page,
     }
-    emit(result, as_json=options["as_json"], text=lambda: summary(result))
+    written = [path for path in (target, report) if path is not None]
+    emit(result, as_json=options["as_json"], text=lambda: summary(result), strong=written)
     if interrupted:
         click.get_current_context().exit(INTERRUPTED)
 
@@ -117,10 +118,10 @@ def summary(result: dict[str, Any]) -> str:
         f"trivial    {result['trivial_rate']:.2%} are violated by the better trivial metric",
         f"bounds     similar within u = {u:.4g}, dissimilar beyond l = {l:.4g}",
         f"search     {result['n_trials']} trials, {result['seconds']:.2f} s; {result['status']}",
-        f"model      {click.style(result['model'], bold=True)}",
+        f"model      {result['model']}",
     ]
     if "report" in result:
-        lines += [f"report     {click.style(result['report'], bold=True)}", result["summary"]]
+        lines += [f"report     {result['report']}", result["summary"]]
     return "\n".join(lines)
 
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from lptml import _files
 from lptml.cli.delimited import defused, guess_delimiter, is_number, split_rows
-from lptml.cli.errors import InputError, OutputError
+from lptml.cli.errors import InputError, OutputError, visible
 
 Cells = list[Any] | np.ndarray[Any, Any]
 
@@ -154,7 +154,8 @@ def replacing(path: str) -> Iterator[Path]:
 def write_text(path: str, text: str) -> None:
     """Write a text file atomically; ``-`` is standard output."""
     if path == "-":
-        click.echo(text, nl=False)
+        sys.stdout.write(visible(text, keep="\n\t") if sys.stdout.isatty() else text)
+        sys.stdout.flush()  # a pipe that was closed says so here
         return
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="")
@@ -224,18 +225,32 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-def emit(result: dict[str, Any], *, as_json: bool, text: Callable[[], str]) -> None:
-    """The result of a command: JSON for machines, otherwise text for people."""
+def emit(
+    result: dict[str, Any], *, as_json: bool, text: Callable[[], str], strong: Sequence[str] = ()
+) -> None:
+    """The result of a command: JSON for machines, otherwise text for people with some words ``strong``.
+
+    Names and labels come from files, so control characters in them are written out.
+    """
     if as_json:
-        click.echo(json.dumps(plain(result), ensure_ascii=False, allow_nan=False))
-    else:
-        click.echo(text())
+        click.echo(json_line(result))
+        return
+    shown = visible(text(), keep="\n")
+    for words in map(visible, strong):
+        shown = shown.replace(words, click.style(words, bold=True), 1)
+    click.echo(shown)
+
+
+def json_line(value: Any) -> str:
+    """A value as one line of JSON without control characters."""
+    text = json.dumps(plain(value), ensure_ascii=False, allow_nan=False)
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
 def note(message: str, *, quiet: bool = False) -> None:
     """A message to the person at the terminal, on standard error."""
     if not quiet:
-        click.echo(message, err=True)
+        click.echo(visible(message), err=True)
 
 
 @contextlib.contextmanager

@@ -118,7 +118,8 @@ def report(
         emit(
             result,
             as_json=options["as_json"],
-            text=lambda: f"{result['summary']}\n{click.style(target, bold=True)}",
+            text=lambda: f"{result['summary']}\n{target}",
+            strong=[target],
         )
 
 

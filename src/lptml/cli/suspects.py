@@ -7,6 +7,7 @@ from typing import Any
 import click
 import numpy as np
 
+from lptml.cli.errors import one_line
 from lptml.cli.judge import Judgement, judge
 from lptml.cli.model import need_one_of
 from lptml.cli.options import (
@@ -92,17 +93,35 @@ def suspects(
         "noise_rate": judged.noise_rate,
         "suspects": [dict(zip(header, row)) for row in zip(*(column[:shown].tolist() for column in ranked))],
     }
-    emit(result, as_json=options["as_json"], text=lambda: _listing(judged, header, ranked, shown))
+    count = _count(judged, header)
+    emit(
+        result,
+        as_json=options["as_json"],
+        text=lambda: "\n".join([f"{count} ({_share(judged, header)})", *_listing(header, ranked, shown)]),
+        strong=[count],
+    )
 
 
-def _listing(judged: Judgement, header: list[str], ranked: list[Any], shown: int) -> str:
-    noun = "verdicts" if "verdict" in header else "labels"
+def _noun(header: list[str]) -> str:
+    return "verdicts" if "verdict" in header else "labels"
+
+
+def _count(judged: Judgement, header: list[str]) -> str:
     verb = "is" if judged.n_suspects == 1 else "are"
-    count = f"{judged.n_suspects} of {len(judged.suspicion)} {noun} {verb} more likely wrong than right"
-    head = click.style(count, bold=True) + f" (estimated share of wrong {noun}: {judged.noise_rate:.1%})"
+    of_all = f"{judged.n_suspects} of {len(judged.suspicion)} {_noun(header)}"
+    return f"{of_all} {verb} more likely wrong than right"
+
+
+def _share(judged: Judgement, header: list[str]) -> str:
+    return f"estimated share of wrong {_noun(header)}: {judged.noise_rate:.1%}"
+
+
+def _listing(header: list[str], ranked: list[Any], shown: int) -> list[str]:
     if shown == 0:
-        return head
-    cells = [[f"{c:.3f}" if isinstance(c, float) else str(c) for c in col[:shown].tolist()] for col in ranked]
+        return []
+    cells = [
+        [f"{c:.3f}" if isinstance(c, float) else one_line(c) for c in col[:shown].tolist()] for col in ranked
+    ]
     widths = [max(len(h), *(len(c) for c in column)) for h, column in zip(header, cells)]
     lines = [header, *zip(*cells)]
-    return "\n".join([head, *("  ".join(c.ljust(w) for c, w in zip(row, widths)).rstrip() for row in lines)])
+    return ["  ".join(c.ljust(w) for c, w in zip(row, widths)).rstrip() for row in lines]
