@@ -160,6 +160,8 @@ def test_weights_change_the_metric():
     [
         ({"max_trials": 0, "refine": False}, "nothing to do"),
         ({"max_trials": "many"}, "max_trials"),
+        ({"epsilon": 1e-9}, "epsilon = 1e-09 makes a grid"),
+        ({"epsilon": 1.5e-4, "regularization": 1e-6}, "epsilon = 0.00015 makes a grid"),
         ({"regularization": -1.0}, "regularization"),
         ({"n_components": 5}, "n_components"),
         ({"initial_metric": np.eye(2)}, "initial_metric"),

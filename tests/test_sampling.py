@@ -93,6 +93,12 @@ def test_edges():
         probability_grid(10, 0.0)
 
 
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-17, 5e-324])
+def test_a_grid_that_no_search_could_visit_is_refused_before_it_is_laid_out(epsilon):
+    with pytest.raises(ValueError, match=r"epsilon = .* makes a grid of .* use a larger epsilon"):
+        probability_grid(5000, epsilon)
+
+
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
 @pytest.mark.parametrize("n", [1, 2, 100, 10**6])
 def test_the_grid_is_the_one_of_algorithm_2(n, epsilon):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from lptml._trial import Problem
 from lptml.constraints import ConstraintSet, Floats, Source
 from lptml.engines.base import PartitionedSource
 from lptml.exact import Objective, make_objective
-from lptml.sampling import Sample, probability_grid, trial_rng
+from lptml.sampling import Sample, grid_steps, probability_grid, trial_rng
 from lptml.scaling import feature_scale
 
 #: Constraints that every candidate is scored on before the sequential test asks for more.
@@ -201,7 +202,7 @@ def regularizer_guesses(
     lowest = max(1.0 / float(reach.max(initial=1e-300)), 1e-9 * highest)
     if not 0 < lowest < highest:
         return np.array([max(highest, 1e-300)])
-    count = int(np.ceil(np.log(highest / lowest) / np.log1p(epsilon)))
+    count = math.ceil(grid_steps(highest / lowest, epsilon))
     return highest * (1.0 + epsilon) ** -np.arange(count + 1.0)[::-1]  # (guesses,)
 
 

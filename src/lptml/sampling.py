@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from lptml._compile import helper, kernel
 from lptml.constraints import Floats, Ints
 
+MOST_STEPS = 100_000  # a search visits each once in as many trials; the paper's grids have tens
 _ROUNDS = 8
 _FEWEST_BITS = 8  # a wider domain than a tiny n needs: short halves would leave the rounds too few functions
 
@@ -127,10 +128,24 @@ def probability_grid(n: int, epsilon: float) -> Floats:
     >>> probability_grid(10, 1.0)
     array([1.   , 0.5  , 0.25 , 0.125])
     """
+    last = int(grid_steps(max(n, 1), epsilon) + 1e-9)
+    return (1.0 + epsilon) ** -np.arange(last + 1.0)  # (levels,)
+
+
+def grid_steps(ratio: float, epsilon: float) -> float:
+    """How many steps of a factor 1+eps lead from 1 to ``ratio``: the logarithm to the base 1+eps.
+
+    A grid is laid out in memory and visited step by step, so one finer than ``MOST_STEPS`` is refused.
+    """
     if not epsilon > 0 or not math.isfinite(epsilon):
         raise ValueError(f"epsilon must be a positive number, got {epsilon!r}")
-    last = int(math.log(max(n, 1)) / math.log1p(epsilon) + 1e-9)
-    return (1.0 + epsilon) ** -np.arange(last + 1.0)  # (levels,)
+    steps = math.log(ratio) / math.log1p(epsilon)
+    if steps > MOST_STEPS:
+        raise ValueError(
+            f"epsilon = {epsilon:g} makes a grid of {steps:.1e} sampling rates, more than a search can visit "
+            f"({MOST_STEPS:,}); use a larger epsilon"
+        )
+    return steps
 
 
 def grid_position(trial: int, levels: int) -> int:
