@@ -18,13 +18,15 @@ from scipy import sparse
 from lptml._farkas import repairs
 from lptml.certify import check_optimum
 from lptml.constraints import Floats
-from lptml.sdp import ACCEPT, Problem, Solution, Status, certificate, conclude, infeasible
+from lptml.sdp import ACCEPT, Problem, Solution, Status, certificate, conclude, failure, infeasible
 
 
 def solve_clarabel(problem: Problem, tol: float) -> Solution:
     """Solve with Clarabel and check the answer as that of the kernel is checked."""
     scaled = _normalised(problem)
     plain = _run(scaled, 1.0, tol, elastic=False)
+    if plain is None:
+        return failure(problem, "clarabel")
     multipliers = np.maximum(np.array(plain.z[: len(scaled.rhs)]), 0.0)
     X = _metric(plain, problem)
     A = X / scaled.scale[:, None] / scaled.scale
@@ -35,6 +37,8 @@ def solve_clarabel(problem: Problem, tol: float) -> Solution:
     if solution.status is Status.OPTIMAL:
         return solution
     elastic = _run(scaled, 1e-6, tol, elastic=True)
+    if elastic is None:
+        return solution
     t = float(elastic.x[-1])
     if t > 0.01 * ACCEPT:
         X = _metric(elastic, problem)
@@ -94,7 +98,11 @@ def _normalised(problem: Problem) -> _Scaled:
 
 
 def _run(scaled: _Scaled, weight: float, tol: float, *, elastic: bool) -> Any:
-    """Clarabel on min weight cost'x (+ t), rows x (- t) <= rhs, x in the semidefinite cone (t >= 0)."""
+    """Clarabel on min weight cost'x (+ t), rows x (- t) <= rhs, x in the semidefinite cone (t >= 0).
+
+    None where Clarabel panics, as it does when its iterates leave the numbers that have eigenvalues. Its
+    panic is no ``Exception``, so that nothing but its name tells it from an interrupt.
+    """
     D = len(scaled.cost)
     d = len(scaled.scale)
     n = len(scaled.rows)
@@ -116,7 +124,12 @@ def _run(scaled: _Scaled, weight: float, tol: float, *, elastic: bool) -> Any:
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tol
     P = sparse.csc_matrix((len(q), len(q)))
-    return clarabel.DefaultSolver(P, q, A, b, cones, settings).solve()
+    try:
+        return clarabel.DefaultSolver(P, q, A, b, cones, settings).solve()
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        return None
 
 
 def _with_log_det(A: Any, b: Floats, q: Floats, cones: list[Any], d: int, c: float) -> Any:

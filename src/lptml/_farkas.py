@@ -24,8 +24,14 @@ from lptml.constraints import Floats
 
 
 def repairs(U: Floats, s: Floats, R: Floats, y: Floats, X: Floats) -> Iterator[Floats]:
-    """Candidates for a certificate near the multipliers y of an elastic optimum X."""
-    y = y / max(y.sum(), 1e-300)
+    """Candidates for a certificate near the multipliers y of an elastic optimum X.
+
+    There are none where no multiplier counts, or where units were so far apart that something overflowed.
+    """
+    total = float(y.sum())
+    if not total > 0 or not np.isfinite(total + np.abs(U).sum() + np.abs(R).sum() + np.abs(X).sum()):
+        return
+    y = y / total
     upper = (s > 0) & (y[: len(s)] > 0)
     bounded = len(R) > 0 and y[-1] > 0 and bool(np.linalg.eigvalsh(R[0])[0] >= 0)
     if len(U) == len(s) and (upper.any() or bounded):
@@ -68,6 +74,8 @@ def facial(U: Floats, s: Floats, R: Floats, y: Floats, X: Floats) -> Floats:
     support = np.flatnonzero(y > 0)
     out = np.zeros_like(y)
     for _ in range(3):
+        if len(support) == 0:  # nothing is left to vanish with
+            break
         alive = values > np.diag(S)  # strict complementarity: the range of X
         rows = rotated[support][:, alive, :].reshape(len(support), -1).T  # vanishing rows of S
         weights = y[support]
@@ -76,6 +84,4 @@ def facial(U: Floats, s: Floats, R: Floats, y: Floats, X: Floats) -> Floats:
             out[support] = weights
             break
         support = support[weights > 0]
-        if len(support) == 0:
-            break
     return out

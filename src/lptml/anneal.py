@@ -191,6 +191,10 @@ def _descend(
         if penalty is not None:
             gradient += (2.0 * batches.share) * (L @ penalty)
         gradient /= scale  # chain rule of the scaling
+        if i == 1:
+            # Steps do not depend on its units; the squares of a huge or tiny one would leave float64.
+            size_of_gradient = 2.0 ** np.frexp(np.abs(gradient).max())[1]
+        gradient /= size_of_gradient
         first += (1 - beta1) * (gradient - first)
         second += (1 - beta2) * (gradient * gradient - second)
         size = np.sqrt(second / (1 - beta2**i))

@@ -31,6 +31,7 @@ from lptml.validation import Floats as Floats
 from lptml.validation import Ints as Ints
 from lptml.validation import (
     check_bounds,
+    check_margin,
     check_points,
     check_tuples,
     check_verdicts,
@@ -194,14 +195,12 @@ class ConstraintSet:
     def _comparisons(
         cls, near: Floats, far: Floats, margin: float, weight: ArrayLike | None
     ) -> ConstraintSet:
-        if not (np.isfinite(margin) and margin > 0):
-            raise ValueError(f"margin must be a positive number, got {margin!r}")
         n = len(near)
         return cls(
             V=np.ascontiguousarray(far),
             W=np.ascontiguousarray(near),
             sign=np.full(n, -1, dtype=np.int8),
-            bound=np.full(n, float(margin)),
+            bound=np.full(n, check_margin(margin)),
             weight=check_weight(weight, n),
         )
 

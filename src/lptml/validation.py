@@ -8,6 +8,10 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+#: Lengths beyond these have squares, and products of squares, that overflow or vanish in float64.
+LONGEST = 1e100
+SHORTEST = 1e-100
+
 
 def check_points(X: ArrayLike, name: str, *, ndim: int) -> Floats:
     """X as a C-contiguous float64 array of finite numbers with at least one feature."""
@@ -46,7 +50,21 @@ def check_bounds(bounds: tuple[float, float]) -> tuple[float, float]:
         raise ValueError(f"bounds must be a pair of numbers (u, l), got {bounds!r}") from None
     if not (0 < u < np.inf and 0 < l < np.inf):
         raise ValueError(f"bounds (u, l) must be positive and finite, got ({u}, {l})")
+    if not (SHORTEST <= min(u, l) and max(u, l) <= LONGEST):
+        raise ValueError(
+            f"bounds (u, l) must lie between {SHORTEST:g} and {LONGEST:g}, got ({u:g}, {l:g}): their squares "
+            "would leave the range of floating point"
+        )
     return u, l
+
+
+def check_margin(margin: float) -> float:
+    """The margin of comparisons, in squared distance, as a positive float."""
+    if not (np.isfinite(margin) and margin > 0):
+        raise ValueError(f"margin must be a positive number, got {margin!r}")
+    if not SHORTEST**2 <= margin <= LONGEST**2:
+        raise ValueError(f"margin must lie between {SHORTEST**2:g} and {LONGEST**2:g}, got {margin!r}")
+    return float(margin)
 
 
 def check_weight(weight: ArrayLike | None, n: int, name: str = "weight") -> Floats:

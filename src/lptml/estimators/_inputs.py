@@ -24,6 +24,7 @@ __all__ = [
     "check_metric",
     "check_pair_labels",
     "check_point_labels",
+    "check_penalty",
     "check_preprocessor",
     "check_weight",
     "form_points",
@@ -37,6 +38,9 @@ Preprocessor = Callable[[NDArray[Any]], ArrayLike]
 
 #: What one tuple is called, by its number of points.
 TUPLE_NAMES = {2: "pairs", 3: "triplets", 4: "quadruplets"}
+
+#: Entries of the penalty beyond this would overflow where it meets a metric.
+LARGEST_PENALTY = 1e200
 
 #: Squared differences of features beyond these would overflow or vanish in float64.
 LARGEST_FEATURE = 1e100
@@ -255,6 +259,8 @@ def check_point_labels(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.int64]]
         if len({isinstance(label, str) for label in labels}) == 2:
             raise ValueError("y mixes strings and numbers: use labels of one type")
         labels = np.array(labels.tolist())
+        if labels.ndim != 1:
+            raise ValueError("y holds tuples or lists: each point has one label, a number or a text")
     if not plain:
         check_classification_targets(labels)
     known = np.ones(n, dtype=bool) if labels.dtype.kind not in "iuf" else labels != -1
@@ -315,3 +321,12 @@ def check_metric(metric: Any, d: int, name: str) -> FloatArray | None:
     if np.linalg.eigvalsh(matrix)[0] < -1e-8 * largest:
         raise ValueError(f"{name} must be positive semidefinite: it has a negative eigenvalue")
     return np.asarray(matrix, dtype=np.float64)
+
+
+def check_penalty(regularization: float, regularizer: FloatArray | None) -> None:
+    """Refuse a penalty that float64 cannot hold in the units in which metrics are learned."""
+    if regularizer is not None and not regularization * np.abs(regularizer).max() <= LARGEST_PENALTY:
+        raise ValueError(
+            f"regularization={regularization:g} is too large for these features: every metric but zero would "
+            f"be penalised by more than {LARGEST_PENALTY:g}"
+        )

@@ -110,6 +110,9 @@ class LPTMLBase(SuspicionMixin, CallbackSupport, BaseEstimator):
         regularizer = _inputs.check_metric(options.regularizer, d, "regularizer")
         if regularizer is None and options.regularization > 0:
             regularizer = np.eye(d)
+        if regularizer is not None:
+            regularizer = regularizer * factor
+        _inputs.check_penalty(options.regularization, regularizer)
         start = _inputs.check_metric(initial_metric, d, "initial_metric")
         progress = self._progress(factor, data)
         progress.begin()
@@ -120,7 +123,7 @@ class LPTMLBase(SuspicionMixin, CallbackSupport, BaseEstimator):
             objective=options.objective,
             refine=options.refine,
             regularization=options.regularization,
-            regularizer=None if regularizer is None else regularizer * factor,
+            regularizer=regularizer,
             n_components=options.n_components,
             approximate_counting=options.approximate_counting,
             time_limit=options.time_limit,
