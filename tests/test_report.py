@@ -144,6 +144,8 @@ def test_any_estimator_with_components(suspicion: np.ndarray) -> None:
 def test_mismatched_input_is_refused(model: LPTML_Supervised, suspicion: np.ndarray) -> None:
     with pytest.raises(ValueError, match="y has 10 entries where X has 150 rows"):
         labels_report(model, X, y[:10], suspicion=suspicion, n_suspects=0)
+    with pytest.raises(ValueError, match=r"y must be one label for each point, got shape \(150, 2\)"):
+        labels_report(model, X, [(label, 0) for label in codes], suspicion=suspicion, n_suspects=0)
     with pytest.raises(ValueError, match="suspicion has 3 entries"):
         labels_report(model, X, y, suspicion=suspicion[:3], n_suspects=0)
     with pytest.raises(ValueError, match="names has 1 entries"):

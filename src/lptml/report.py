@@ -88,6 +88,8 @@ def labels_report(
     """
     points = np.asarray(X, dtype=np.float64)
     given = np.asarray(y)
+    if given.ndim != 1:
+        raise ValueError(f"y must be one label for each point, got shape {given.shape}")
     classes, codes = np.unique(given.astype(str), return_inverse=True)
     doubt = np.asarray(suspicion, dtype=np.float64)
     _check(points, codes, doubt, names)

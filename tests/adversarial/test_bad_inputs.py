@@ -30,6 +30,9 @@ def scaled(array, *factors):
     return array * np.array(factors)
 
 
+TUPLES = np.empty(30, object)
+TUPLES[:] = [(label, 0) for label in LABELS]
+
 # name -> (estimator, arguments of fit, keyword arguments of fit, what the ValueError must name)
 REFUSED = {
     "pairs with NaN": (LPTML(), (with_value(PAIRS, np.nan, 3, 1, 2), Y), {}, r"pairs contains NaN"),
@@ -165,6 +168,7 @@ REFUSED = {
     "labels -1 and 1": (LPTML_Supervised(), (X, 2 * LABELS - 1), {}, r"-1, which means unlabelled"),
     "continuous labels": (LPTML_Supervised(), (X, X[:, 0]), {}, r"continuous|Unknown label type"),
     "labels with NaN": (LPTML_Supervised(), (X, with_value(LABELS, np.nan, 2)), {}, r"y contains NaN"),
+    "tuples as labels": (LPTML_Supervised(), (X, TUPLES), {}, "y holds tuples or lists"),
     "mixed labels": (LPTML_Supervised(), (X, np.array(["a", 1] * 15, object)), {}, r"y mixes|type"),
     "labels of another length": (LPTML_Supervised(), (X, LABELS[:-1]), {}, r"inconsistent"),
     "several labels a point": (LPTML_Supervised(), (X, np.stack([LABELS, LABELS], 1)), {}, r"1d array"),
