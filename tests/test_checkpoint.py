@@ -7,12 +7,15 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 
 import numpy as np
 import pytest
 
 from lptml import _checkpoint
+from lptml._archive import open_archive, write_archive
 from lptml.constraints import ConstraintSet
+from lptml.io import ModelFileError
 from lptml.search import SearchStatus, search
 
 PROGRAM = """
@@ -119,26 +122,105 @@ def test_a_checkpoint_of_another_search_is_refused(tmp_path, change):
 def test_other_files_are_refused_and_kept(tmp_path, content):
     path = tmp_path / "state.npz"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match="not a checkpoint"):
+    with pytest.raises(ModelFileError, match="not a checkpoint"):
         search(constraints(), max_trials=5, checkpoint=path)
     assert path.read_bytes() == content
     np.savez(path, header=np.array([{}], dtype=object))  # a pickle inside
-    with pytest.raises(ValueError, match="not a checkpoint"):
+    with pytest.raises(ModelFileError, match="not a checkpoint"):
         search(constraints(), max_trials=5, checkpoint=path)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(ModelFileError, match="not a regular file"):
+        search(constraints(), max_trials=5, checkpoint=path)
+
+
+def put(name, value):
+    """A change of one entry or of the whole of an array."""
+
+    def change(header, arrays):
+        array = arrays[name].copy()
+        array[...] = value
+        arrays[name] = array
+
+    return change
+
+
+def cut(name):
+    return lambda header, arrays: arrays.update({name: arrays[name][:-1]})
+
+
+SPOILT = {
+    "another format": lambda h, a: h.update(format="lptml-search-1"),
+    "no seed": lambda h, a: h.pop("entropy"),
+    "seed a text": lambda h, a: h.update(entropy="7"),
+    "seed negative": lambda h, a: h.update(entropy=-1),
+    "seed a list": lambda h, a: h.update(entropy=[1]),
+    "no fingerprint": lambda h, a: h.pop("fingerprint"),
+    "fingerprint a list": lambda h, a: h.update(fingerprint=[]),
+    "an array missing": lambda h, a: a.pop("history"),
+    "an array more": lambda h, a: a.update(more=np.zeros(3)),
+    "trial a text": lambda h, a: a.update(next_trial=np.array("x")),
+    "trial a vector": lambda h, a: a.update(next_trial=np.array([1, 2])),
+    "trial beyond all": put("next_trial", 2**62),
+    "trials that were not run": put("next_trial", 10**15),
+    "trials negative": put("next_trial", -3),
+    "statuses of another number": cut("statuses"),
+    "statuses negative": put("statuses", -1),
+    "counters cut": cut("counters"),
+    "seconds not finite": put("seconds", np.nan),
+    "history empty": lambda h, a: a.update(history=np.zeros((0, 3))),
+    "history of two columns": lambda h, a: a.update(history=np.zeros((4, 2))),
+    "no candidates": lambda h, a: a.update(
+        {k: v[:0] for k, v in a.items() if k.startswith("board_") and v.ndim}
+    ),
+    "the identity alone": lambda h, a: a.update(
+        {k: v[:1] for k, v in a.items() if k.startswith("board_") and v.ndim}
+    ),
+    "the identity missing": put("board_trial", 0),
+    "a candidate of a trial to come": lambda h, a: a["board_trial"].put(-1, 10**6),
+    "metrics of another size": lambda h, a: a.update(board_A=a["board_A"][:, :2, :2]),
+    "metrics of integers": lambda h, a: a.update(board_A=a["board_A"].astype(np.int64)),
+    "a metric missing": cut("board_A"),
+    "a metric of NaN": put("board_A", np.nan),
+    "a scale missing": cut("board_scale"),
+    "a cost of infinity": put("board_cost", np.inf),
+    "rates of single precision": lambda h, a: a.update(board_rate=a["board_rate"].astype(np.float32)),
+    "levels beyond all": put("board_level", 99),
+    "levels negative": put("board_level", -1),
+    "levels below the first": put("board_level", 0),
+    "masks cut": lambda h, a: a.update(board_masks0=a["board_masks0"][:, :5]),
+    "masks of fewer candidates": cut("board_masks0"),
+    "masks of a level missing": lambda h, a: a.pop("board_masks0"),
+    "masks of other types": lambda h, a: a.update(board_masks0=a["board_masks0"].astype(np.int64)),
+}
+
+
+@pytest.mark.parametrize("kind", SPOILT)
+def test_damaged_checkpoints_are_refused(tmp_path, kind):
+    path = tmp_path / "state.npz"
+    options = {"max_trials": 8, "random_state": 0, "approximate_counting": True, "checkpoint": path}
+    search(constraints(), **options)
+    with open_archive(path, "checkpoint") as archive:
+        header, arrays = archive.header, {name: archive.take(name) for name in archive.names}
+    SPOILT[kind](header, arrays)
+    write_archive(path, header, arrays)
+    for random_state in (0, None):
+        with pytest.raises(ModelFileError, match="checkpoint of"):
+            search(constraints(), **{**options, "random_state": random_state})
 
 
 def test_a_failed_write_keeps_the_file_before(tmp_path, monkeypatch):
     path = tmp_path / "state.npz"
-    _checkpoint.save(path, {"a": 1}, {"x": np.arange(3)})
+    _checkpoint.save(path, "a", 1, {"x": np.arange(3)})
 
     def broken(*args, **kwargs):
         raise OSError("disk full")
 
-    monkeypatch.setattr(np, "savez", broken)
+    monkeypatch.setattr(zipfile.ZipFile, "writestr", broken)
     with pytest.raises(OSError, match="disk full"):
-        _checkpoint.save(path, {"a": 2}, {"x": np.arange(4)})
+        _checkpoint.save(path, "a", 2, {"x": np.arange(4)})
     header, arrays = _checkpoint.load(path)
-    assert header == {"a": 1}
+    assert (header["fingerprint"], header["entropy"]) == ("a", 1)
     np.testing.assert_array_equal(arrays["x"], np.arange(3))
     assert os.listdir(tmp_path) == ["state.npz"]
     assert _checkpoint.load(tmp_path / "missing.npz") is None

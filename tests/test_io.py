@@ -1,22 +1,17 @@
 """Model files: what is saved comes back, and hostile files are refused without executing or allocating."""
 
-import inspect
-import io
 import json
 import os
 import pickle
-import socket
 import stat
 import struct
 import tracemalloc
-import warnings
 import zipfile
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from sklearn.base import BaseEstimator
 from sklearn.neighbors import KNeighborsClassifier
+from tests.model_files import FAST, edited, members, npy, raw_npy, write
 
 from lptml import (
     LPTML,
@@ -30,11 +25,7 @@ from lptml import (
     save,
 )
 from lptml._archive import MAX_MEMBERS
-from lptml._model_classes import CLASSES, PASSED_OVER, admits, find_class
-from lptml.cli.app import cli
 from lptml.io import SCHEMA_VERSION, ModelFileError
-
-FAST = {"max_trials": 3, "random_state": 0}
 
 
 @pytest.fixture(scope="module")
@@ -55,36 +46,7 @@ def model(pairs, y):
 @pytest.fixture(scope="module")
 def sound(model, tmp_path_factory):
     """The members of a sound file, by name."""
-    path = save(model, tmp_path_factory.mktemp("sound") / "model.npz")
-    with zipfile.ZipFile(path) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def write(path, members, compression=zipfile.ZIP_STORED):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # two members of one name
-        with zipfile.ZipFile(path, "w", compression) as archive:
-            for name, content in members if isinstance(members, list) else members.items():
-                archive.writestr(name, content)
-    return path
-
-
-def npy(array, **kwargs):
-    buffer = io.BytesIO()
-    np.save(buffer, array, **kwargs)
-    return buffer.getvalue()
-
-
-def raw_npy(header, data=b"", version=b"\x01\x00"):
-    text = header.encode() + b" " * (63 - (len(header) + 10) % 64) + b"\n"
-    return b"\x93NUMPY" + version + struct.pack("<H", len(text)) + text + data
-
-
-def edited(sound, change):
-    """The members with the header changed in place by a function."""
-    header = json.loads(sound["header.json"])
-    change(header)
-    return {**sound, "header.json": json.dumps(header).encode()}
+    return members(save(model, tmp_path_factory.mktemp("sound") / "model.npz"))
 
 
 def components_member(sound):
@@ -155,99 +117,6 @@ def test_what_belongs_to_the_process_is_left_out_with_a_warning(pairs, y, tmp_pa
     with pytest.warns(UserWarning, match="callback, n_jobs, random_state, verbose"):
         path = save(fitted, tmp_path / "model.npz")
     assert load(path).get_params() == LPTML(max_trials=3).get_params()
-
-
-#: Parameters that say what a fit does to its surroundings; a file has no say in them.
-NEVER_RESTORED = PASSED_OVER | {"callback", "checkpoint"}
-EVERY_PARAMETER = [
-    (name, parameter) for name in CLASSES for parameter in inspect.signature(find_class(name)).parameters
-]
-#: What no parameter may be restored to: an address, a path, a name of something to run.
-ACTIVE = ["tcp://127.0.0.1:8786", "spark://127.0.0.1:7077", "dask", "/etc/passwd", "os.system", ["yarn"]]
-
-
-@pytest.mark.parametrize(("name", "parameter"), EVERY_PARAMETER)
-def test_every_parameter_has_a_type_or_is_never_restored(name, parameter, sound, tmp_path):
-    restored = parameter in CLASSES[name].parameters
-    assert restored != (parameter in NEVER_RESTORED), "every parameter is on just one of the two lists"
-    plain = {
-        "LabelCleaner": {"estimator": {"$": "estimator", "value": nothing_fitted("LPTML")}},
-    }.get(name, {})
-    for value in ACTIVE:
-        model = {"class": name, "params": {**plain, parameter: value}, "fitted": {"noise_rate_": 0.0}}
-        header = {"format": "lptml-model", "version": SCHEMA_VERSION, "written_by": "x", "model": model}
-        path = write(tmp_path / "evil.npz", {"header.json": json.dumps(header).encode()})
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            try:
-                found = getattr(load(path), parameter)
-            except ModelFileError:
-                continue
-        assert parameter in PASSED_OVER
-        assert found == inspect.signature(find_class(name)).parameters[parameter].default
-        assert [parameter in str(warning.message) for warning in caught] == [True]
-
-
-def nothing_fitted(name):
-    return {"class": name, "params": {}, "fitted": {}}
-
-
-@pytest.mark.parametrize("name", CLASSES)
-def test_the_table_knows_the_classes_as_they_are(name):
-    cls, domains = find_class(name), CLASSES[name].parameters
-    signature = inspect.signature(cls).parameters
-    assert set(domains) <= set(signature)
-    for parameter, domain in domains.items():
-        if signature[parameter].default is not inspect.Parameter.empty:
-            assert admits(domain, signature[parameter].default)
-        for constraint in getattr(cls, "_parameter_constraints", {}).get(parameter, []):
-            for option in getattr(constraint, "options", []):
-                assert admits(domain, option), f"{parameter}={option!r} could not be saved"
-
-
-def test_every_estimator_can_be_in_a_file():
-    import lptml
-
-    exported = {name for name in lptml.__all__ if inspect.isclass(getattr(lptml, name))}
-    assert {name for name in exported if issubclass(getattr(lptml, name), BaseEstimator)} == set(CLASSES)
-
-
-def test_a_file_does_not_decide_where_a_fit_runs(tmp_path):
-    """An engine's address in a file was once connected to by the refit of a report."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 2))
-    y = np.where(X[:, 0] > 0, "up", "down")
-    table = tmp_path / "data.csv"
-    table.write_text("a,b,y\n" + "".join(f"{a!r},{b!r},{c}\n" for (a, b), c in zip(X.tolist(), y)))
-    model, evil = tmp_path / "model.npz", tmp_path / "evil.npz"
-    fit = ["fit", str(table), "--label", "y", "-o", str(model), "--max-trials", "2"]
-    assert CliRunner().invoke(cli, fit).exit_code == 0
-    with zipfile.ZipFile(model) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
-        write(evil, edited(members, lambda h: h["model"]["params"].update(engine=address, n_jobs=7)))
-        with pytest.warns(UserWarning, match="names engine, n_jobs, which a model file does not decide"):
-            loaded = load(evil)
-        assert (loaded.engine, loaded.n_jobs) == ("local", None)
-        page = ["report", str(table), "--label", "y", "--model", str(evil), "-o", str(tmp_path / "page.html")]
-        result = CliRunner().invoke(cli, page)
-        assert result.exit_code == 0, result.output
-        assert "note: " in result.stderr
-        assert "names engine, n_jobs" in result.stderr
-        server.setblocking(False)
-        with pytest.raises(BlockingIOError):  # no one has knocked
-            server.accept()
-
-
-def test_files_of_earlier_versions_load_without_a_word(sound, tmp_path):
-    path = write(
-        tmp_path / "old.npz",
-        edited(sound, lambda h: h["model"]["params"].update(engine="local", n_jobs=None, verbose=0)),
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert load(path).engine == "local"
 
 
 def test_the_same_model_gives_the_same_bytes(model, tmp_path):
@@ -411,7 +280,7 @@ HOSTILE = {
         edited(
             s,
             lambda h: h["model"]["params"].update(
-                preprocessor={"$": "estimator", "value": nothing_fitted("LPTML")}
+                preprocessor={"$": "estimator", "value": {"class": "LPTML", "params": {}, "fitted": {}}}
             ),
         ),
     ),

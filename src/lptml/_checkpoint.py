@@ -1,55 +1,132 @@
-"""State of a search in a file: arrays and JSON in one .npz, never pickle, replaced in one step."""
+"""State of a search in a file: arrays and JSON in one archive, replaced in one step, read with distrust.
+
+The archive is that of model files (``lptml._archive``). What it holds is compared with the state of a search
+that has just begun, which has the same names, types and shapes but for the number of candidates; then the
+numbers are compared with each other. Only what a search could have written is restored.
+"""
 
 from __future__ import annotations
 
-import json
 import os
-import zipfile
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lptml._files import replacing
+from lptml._archive import ModelFileError, open_archive, write_archive
 
-_FORMAT = "lptml-search-1"
-_HEADER = "header"
+_FORMAT = "lptml-search-2"
+_KIND = "checkpoint of a search"
+_MOST = 1 << 59  # so that sums of a few counts do not overflow
 
-
-def save(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write header (what JSON can hold) and arrays to ``path``, replacing what was there in one step."""
-    text = json.dumps({"format": _FORMAT, **header}).encode()
-    everything: dict[str, Any] = {_HEADER: np.frombuffer(text, dtype=np.uint8), **arrays}
-    with replacing(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, **everything)
+Arrays = dict[str, NDArray[Any]]
 
 
-def load(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]] | None:
+def save(
+    path: str | os.PathLike[str], fingerprint: str, entropy: int, arrays: Mapping[str, NDArray[Any]]
+) -> None:
+    """Write the state of a search to ``path``, replacing what was there in one step.
+
+    Parameters
+    ----------
+    path : path
+    fingerprint : str
+        What must be the same for a search to go on from here.
+    entropy : int
+        The seed of its trials.
+    arrays : dict of arrays
+    """
+    write_archive(path, {"format": _FORMAT, "fingerprint": fingerprint, "entropy": entropy}, arrays)
+
+
+def load(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays] | None:
     """Header and arrays of a checkpoint, or None when there is no file.
 
     Raises
     ------
-    ValueError
-        When the file is something else.
+    ModelFileError
+        When the file is something else, or damaged (a ValueError).
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        header = json.loads(bytes(arrays.pop(_HEADER)).decode())
-        if header.pop("format") != _FORMAT:
-            raise KeyError("format")
+        with open_archive(path, _KIND) as archive:
+            header = archive.header
+            if not isinstance(header, dict) or header.get("format") != _FORMAT:
+                raise ValueError(f"its header does not say {_FORMAT!r}")
+            entropy = header.get("entropy")
+            if not isinstance(entropy, int) or isinstance(entropy, bool) or entropy < 0:
+                raise ValueError("its seed is no whole number")
+            return header, {name: archive.take(name) for name in sorted(archive.names)}
     except FileNotFoundError:
         return None
-    except (KeyError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{os.fspath(path)} is not a checkpoint of a search: {error}") from error
-    return header, arrays
 
 
-def check(header: Mapping[str, Any], fingerprint: str, path: object) -> None:
-    """Refuse a checkpoint of other constraints or other options."""
+def check(
+    saved: tuple[dict[str, Any], Arrays],
+    fingerprint: str,
+    like: Mapping[str, NDArray[Any]],
+    path: str | os.PathLike[str],
+) -> Arrays:
+    """Return the arrays of a checkpoint that this search could have written.
+
+    Parameters
+    ----------
+    saved : tuple
+        From ``load``.
+    fingerprint : str
+        That of this search.
+    like : dict of arrays
+        The state of this search as it begins.
+    path : path
+        For messages.
+
+    Raises
+    ------
+    ModelFileError
+        When the checkpoint is of other constraints or options, or damaged (a ValueError).
+    """
+    header, arrays = saved
     if header.get("fingerprint") != fingerprint:
-        raise ValueError(
-            f"{path} is a checkpoint of another search: constraints, random_state or options differ. "
-            "Give the same ones to go on, or remove the file to start anew."
+        raise ModelFileError(
+            f"{os.fspath(path)} is a checkpoint of another search: constraints, random_state or options "
+            "differ. Give the same ones to go on, or remove the file to start anew."
         )
+    fault = _form(arrays, like) or _contradiction(arrays)
+    if fault:
+        raise ModelFileError(f"{os.fspath(path)} is a damaged {_KIND}: {fault}; remove it to start anew")
+    return arrays
+
+
+def _form(arrays: Arrays, like: Mapping[str, NDArray[Any]]) -> str:
+    """What is wrong with names, types and shapes, if anything."""
+    if set(arrays) != set(like):
+        return "it holds other arrays than a search has"
+    for name, array in arrays.items():
+        grows = like[name].ndim > 0 and (name == "history" or name.startswith("board_"))
+        shapes = [each.shape[1:] if grows else each.shape for each in (array, like[name])]
+        if array.ndim != like[name].ndim or shapes[0] != shapes[1] or array.dtype != like[name].dtype:
+            return f"{name} has shape {array.shape} of {array.dtype}"
+        if not np.isfinite(array).all():
+            return f"{name} holds NaN or infinity"
+        least = -1 if name == "board_trial" else 0
+        if array.dtype.kind == "i" and ((array < least) | (array >= _MOST)).any():
+            return f"{name} holds numbers that count nothing"
+    return ""
+
+
+def _contradiction(arrays: Arrays) -> str:
+    """Which numbers exclude each other, if any."""
+    trials, levels = arrays["board_trial"], arrays["board_level"]  # (entries,), the identity first
+    one_each = ("trial", "A", "scale", "cost", "rate", "level")
+    if len({len(arrays[f"board_{name}"]) for name in one_each}) > 1 or len(trials) < 2 or trials[0] != -1:
+        return "its candidates do not begin with the identity, or have not as many values each"
+    depth = sum(name.startswith("board_masks") for name in arrays)
+    if levels.min() < min(1, depth) or levels.max() > depth:
+        return "its candidates were compared on constraints that there are not"
+    if any(len(arrays[f"board_masks{k}"]) != (levels > k).sum() for k in range(depth)):
+        return "its candidates were compared on other constraints than it says"
+    if arrays["statuses"].sum() != arrays["next_trial"] or trials.max() >= arrays["next_trial"]:
+        return "its numbers of trials contradict each other"
+    if not len(arrays["history"]):
+        return "its history is empty"
+    return ""

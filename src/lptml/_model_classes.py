@@ -1,4 +1,4 @@
-"""What a model file may name: the classes, and the parameters of each that are restored, with their types.
+"""What a model file may name: classes, the parameters of each that are restored, fitted attributes.
 
 This table is the allow-list of ``lptml.io``. A parameter that is not in it is never restored, whatever a file
 says: where a fit runs, with how many jobs, what it shows, calls or writes is for the process that fits, not
@@ -9,7 +9,8 @@ A domain is a tuple of what a value may be:
 - ``None``, ``bool``, ``int``, ``float`` (whole numbers count as well), or ``str`` for any text,
 - a text, such as ``"auto"``: this text and no other,
 - ``Several(...)``: a tuple or list of values of these domains, ``Mapped(keys, values)``: a dict,
-- ``Kind.ARRAY``: an array or nested lists of numbers, ``Kind.MODEL``: an estimator of this table.
+- ``Kind.ARRAY``: an array of numbers, ``Kind.LIKE_ARRAY``: nested lists of them as well, ``Kind.LABELS``: an
+  array of numbers or texts, ``Kind.MODEL``: an estimator of this table.
 
 The class itself knows which numbers make sense, and is asked as well.
 """
@@ -25,6 +26,7 @@ import numpy as np
 
 __all__ = [
     "CLASSES",
+    "FITTED",
     "PASSED_OVER",
     "Kind",
     "Mapped",
@@ -45,14 +47,17 @@ class Kind(Enum):
     """Values that are more than one number or text."""
 
     ARRAY = "an array of numbers"
+    LIKE_ARRAY = "an array or lists of numbers"
+    LABELS = "an array of numbers or texts, one for each row"
     MODEL = "an estimator of lptml"
 
 
 @dataclass(frozen=True)
 class Several:
-    """A tuple or list whose items are all in one domain."""
+    """A tuple or list whose items are all in one domain, and as many as ``count`` if it is given."""
 
     items: tuple[Any, ...]
+    count: int | None = None
 
 
 @dataclass(frozen=True)
@@ -65,15 +70,19 @@ class Mapped:
 
 @dataclass(frozen=True)
 class Class:
-    """An estimator that can be in a file: its module, and the domain of each parameter that is restored."""
+    """An estimator that can be in a file."""
 
     home: str
-    parameters: dict[str, tuple[Any, ...]]
+    """The module it lives in."""
+    parameters: Domains
+    """The domain of each parameter that is restored."""
+    needs: tuple[str, ...] = ("components_", "n_features_in_")
+    """What a fitted one has in any case."""
 
 
 Domains = dict[str, tuple[Any, ...]]
 
-_PREPROCESSOR: Domains = {"preprocessor": (None, Kind.ARRAY)}
+_PREPROCESSOR: Domains = {"preprocessor": (None, Kind.LIKE_ARRAY)}
 _RANDOM: Domains = {"random_state": (None, int)}
 _RANK: Domains = {"n_components": (None, int)}
 _DRAWN: Domains = {"n_constraints": (None, int)}
@@ -85,7 +94,7 @@ _LPTML: Domains = {
     "objective": ("trace", "random", "prior"),
     "refine": (bool,),
     "regularization": (float,),
-    "regularizer": (None, Kind.ARRAY),
+    "regularizer": (None, Kind.LIKE_ARRAY),
     "approximate_counting": (bool, "auto"),
     "time_limit": (None, float),
     **_RANK,
@@ -103,7 +112,7 @@ _LABELS: Domains = {
 }
 _ITML: Domains = {
     "gamma": (float,),
-    "prior": ("identity", "covariance", Kind.ARRAY),
+    "prior": ("identity", "covariance", Kind.LIKE_ARRAY),
     **_ITERATED,
     **_RANDOM,
     **_PREPROCESSOR,
@@ -120,6 +129,7 @@ CLASSES: dict[str, Class] = {
     "LabelCleaner": Class(
         "lptml.estimators.robust",
         _SUSPECTS | {"estimator": (Kind.MODEL,), "action": ("drop", "correct")},
+        needs=("estimator_",),
     ),
     "RobustKNeighborsClassifier": Class(
         "lptml.estimators.robust",
@@ -129,6 +139,7 @@ CLASSES: dict[str, Class] = {
             "weights": ("uniform", "distance"),
             "metric_learner": (None, Kind.MODEL),
         },
+        needs=("beliefs_", "classes_", "n_features_in_", "points_"),
     ),
     "ITML": Class("lptml.baselines", _ITML),
     "ITML_Supervised": Class("lptml.baselines", _ITML | _DRAWN),
@@ -152,6 +163,23 @@ CLASSES: dict[str, Class] = {
     "RCA_Supervised": Class(
         "lptml.baselines", _RCA | _RANDOM | {"n_chunks": (None, int), "chunk_size": (int,)}
     ),
+}
+
+#: Domains of fitted attributes, by name whatever the class; those of other names are plain data of any kind.
+FITTED: Domains = {
+    **dict.fromkeys(
+        ("beliefs_", "components_", "dual_", "points_", "support_", "suspects_", "suspicion_"), (Kind.ARRAY,)
+    ),
+    **dict.fromkeys(("classes_", "feature_names_in_", "labels_"), (Kind.LABELS,)),
+    **dict.fromkeys(("estimator_", "metric_learner_"), (Kind.MODEL,)),
+    **dict.fromkeys(("gap_", "lower_bound_", "noise_rate_", "objective_", "threshold_"), (float,)),
+    **dict.fromkeys(("trivial_rate_", "violation_rate_"), (float,)),
+    **dict.fromkeys(("n_features_in_", "n_infeasible_", "n_iter_", "n_trials_", "n_violations_"), (int,)),
+    **dict.fromkeys(("metric_name_", "status_"), (str,)),
+    "bounds_": (Several((float,), 2),),
+    "history_": (Several((Several((float,), 3),)),),
+    "preparation_": (Mapped((str,), (Several((str,)), Mapped((str,), (float, str, Several((str,)))))),),
+    "validation_": (Several((Mapped((str,), (None, bool, float, str)),)),),
 }
 
 
@@ -180,14 +208,22 @@ def _admits_one(alternative: Any, value: Any) -> bool:
             return value is None
         case str():
             return isinstance(value, str) and value == alternative
-        case Several(items):
-            return isinstance(value, tuple | list) and all(admits(items, item) for item in value)
+        case Several(items, count):
+            fits = isinstance(value, tuple | list) and count in (None, len(value))
+            return fits and all(admits(items, item) for item in value)
         case Mapped(keys, values):
             return isinstance(value, dict) and all(
                 admits(keys, key) and admits(values, item) for key, item in value.items()
             )
         case Kind.ARRAY:
+            return isinstance(value, np.ndarray) and value.dtype.kind in "biuf"
+        case Kind.LIKE_ARRAY:
             return _is_numeric(value)
+        case Kind.LABELS:
+            labels = isinstance(value, np.ndarray) and value.ndim == 1
+            return labels and (
+                value.dtype.kind != "O" or admits((Several((None, bool, float, str)),), [*value])
+            )
         case Kind.MODEL:
             name = type(value).__name__
             return name in CLASSES and type(value) is find_class(name)
@@ -227,8 +263,8 @@ def _one_in_words(alternative: Any) -> str:
             return repr(alternative)
         case Kind():
             return str(alternative.value)
-        case Several(items):
-            return f"several of {in_words(items)}"
+        case Several(items, count):
+            return f"{count or 'several'} of {in_words(items)}"
         case Mapped(keys, values):
             return f"a dict from {in_words(keys)} to {in_words(values)}"
     return {bool: "True or False", int: "a whole number", float: "a number", str: "a text"}[alternative]

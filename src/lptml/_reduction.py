@@ -179,9 +179,9 @@ class Leaderboard:
             "level": np.array([len(e.masks) for e in entries], dtype=np.int64),
             "looked": np.array(self.looked),
         }
-        for level in range(len(self.rows)):
+        for level, rows in enumerate(self.rows):
             masks = [e.masks[level] for e in entries if len(e.masks) > level]
-            out[f"masks{level}"] = np.array(masks, dtype=np.uint8)
+            out[f"masks{level}"] = np.array(masks, dtype=np.uint8).reshape(len(masks), -(-rows // 8))
         return out
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:

@@ -252,5 +252,6 @@ def _confidence(prepared: Prepared, run: Run, cost: float) -> float | None:
     if problem.d > 3 or problem.guesses is not None or weight.min() != weight.max():
         return None
     levels = len(problem.levels)
-    counts = np.bincount([grid_position(trial, levels) for trial in range(run.next_trial)], minlength=levels)
+    rounds, rest = divmod(run.next_trial, levels)  # every round of trials visits each level once
+    counts = rounds + np.bincount([grid_position(trial, levels) for trial in range(rest)], minlength=levels)
     return achieved_confidence(problem.levels, counts.tolist(), problem.d, round(cost / weight[0]))

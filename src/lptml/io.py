@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lptml._archive import ModelFileError, member_name, read_archive, write_archive
-from lptml._model_classes import CLASSES, PASSED_OVER, Kind, admits, find_class, in_words
+from lptml._archive import Archive, ModelFileError, open_archive, write_archive
+from lptml._model_classes import CLASSES, FITTED, PASSED_OVER, Kind, admits, find_class, in_words
 from lptml._version import __version__
 
 __all__ = ["FORMAT", "SCHEMA_VERSION", "ModelFileError", "load", "save"]
@@ -41,7 +41,6 @@ SCHEMA_VERSION = 1
 #: plain values in their domains.
 TRANSIENT = frozenset({"preprocessor", "random_state"})
 
-MAX_DEPTH = 20
 _ATTRIBUTE_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*_")
 _TAG = "$"
 
@@ -77,7 +76,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> Path:
         "format": FORMAT,
         "version": SCHEMA_VERSION,
         "written_by": f"lptml {__version__}",
-        "model": writer.estimator(estimator),
+        "model": writer.estimator(estimator, fitted=True),
     }
     if writer.omitted:
         warnings.warn(
@@ -118,22 +117,23 @@ def load(path: str | os.PathLike[str]) -> Any:
     ...     load(file.name)
     Traceback (most recent call last):
         ...
-    lptml.io.ModelFileError: ... is not a sound model file: File is not a zip file
+    lptml.io.ModelFileError: ... is not a model file, or a damaged one: it does not end like one
     """
-    header, arrays = read_archive(Path(path))
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise ModelFileError(f"{path} is not a model file: its header does not say {FORMAT!r}")
-    if header.get("version") != SCHEMA_VERSION:
-        raise ModelFileError(
-            f"{path} has schema version {header.get('version')!r}, "
-            f"this release of lptml ({__version__}) reads version {SCHEMA_VERSION}"
-        )
-    if set(header) != {"format", "version", "written_by", "model"}:
-        raise ModelFileError(f"{path} has unknown entries in its header: {sorted(set(header))}")
-    reader = _Reader(arrays)
-    estimator = reader.estimator(header["model"], 0)
-    if reader.arrays:
-        raise ModelFileError(f"{path} holds arrays that nothing refers to: {sorted(reader.arrays)}")
+    with open_archive(path, "model file") as archive:
+        header = archive.header
+        if not isinstance(header, dict) or header.get("format") != FORMAT:
+            raise ModelFileError(f"{path} is not a model file: its header does not say {FORMAT!r}")
+        if header.get("version") != SCHEMA_VERSION:
+            raise ModelFileError(
+                f"{path} has schema version {header.get('version')!r}, "
+                f"this release of lptml ({__version__}) reads version {SCHEMA_VERSION}"
+            )
+        if set(header) != {"format", "version", "written_by", "model"}:
+            raise ModelFileError(f"{path} has unknown entries in its header: {sorted(set(header))}")
+        reader = _Reader(archive)
+        estimator = reader.estimator(header["model"], fitted=True)
+        if archive.names:
+            raise ModelFileError(f"{path} holds arrays that nothing refers to: {sorted(archive.names)}")
     if reader.passed_over:
         warnings.warn(
             f"{path} names {', '.join(sorted(reader.passed_over))}, which a model file does not decide; "
@@ -155,36 +155,48 @@ class _Writer:
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
     omitted: set[str] = field(default_factory=set)
 
-    def estimator(self, estimator: Any, fitted_only: bool = True) -> dict[str, Any]:
+    def estimator(self, estimator: Any, fitted: bool) -> dict[str, Any]:
         name = type(estimator).__name__
         if not admits((Kind.MODEL,), estimator):
             raise ValueError(f"only estimators of lptml can be saved, got {type(estimator).__qualname__}")
-        fitted = {key: value for key, value in vars(estimator).items() if _ATTRIBUTE_NAME.fullmatch(key)}
-        fitted.pop("preprocessor_", None)  # made anew from the parameter
+        state = {key: value for key, value in vars(estimator).items() if _ATTRIBUTE_NAME.fullmatch(key)}
+        state.pop("preprocessor_", None)  # made anew from the parameter
         if getattr(estimator, "_suspicion", None) is not None:
-            fitted["suspicion_"] = estimator.suspicion_
-        if fitted_only and not fitted:
+            state["suspicion_"] = estimator.suspicion_
+        if fitted and not state:
             raise ValueError(f"this {name} is not fitted: there is nothing to save")
-        params = self.parameters(estimator, name)
-        state = {key: self.value(value, key) for key, value in sorted(fitted.items())}
-        return {"class": name, "params": params, "fitted": state}
+        return {
+            "class": name,
+            "params": self.parameters(estimator, name),
+            "fitted": {
+                key: self.checked(value, key, FITTED.get(key)) for key, value in sorted(state.items())
+            },
+        }
 
     def parameters(self, estimator: Any, name: str) -> dict[str, Any]:
         domains, signature = CLASSES[name].parameters, inspect.signature(type(estimator)).parameters
         params = {}
         for key, value in sorted(estimator.get_params(deep=False).items()):
-            if key in domains and admits(domains[key], value):
-                params[key] = self.value(value, key)
-            elif key in domains and key not in TRANSIENT:
-                kind = type(value).__qualname__
-                raise ValueError(f"{key} cannot be saved: it is a {kind}, not {in_words(domains[key])}")
+            domain = domains.get(key)
+            if domain is not None and (key not in TRANSIENT or admits(domain, value)):
+                params[key] = self.checked(value, key, domain)
             elif not _is_default(value, signature[key].default):
                 self.omitted.add(key)
         return params
 
+    def checked(self, value: Any, name: str, domain: tuple[Any, ...] | None) -> Any:
+        if domain is not None and not admits(domain, value):
+            raise _cannot_be_saved(name, f"a {type(value).__qualname__}, not {in_words(domain)}")
+        if domain is not None and admits((Kind.MODEL,), value):
+            return {_TAG: "estimator", "value": self.estimator(value, fitted=False)}
+        return self.value(value, name)
+
     def value(self, value: Any, name: str) -> Any:
         match value:
-            case None | bool() | int() | str():
+            case None | bool() | int():
+                return value
+            case str():
+                value.encode()  # a ValueError for halves of characters, which no file could be printed with
                 return value
             case float():
                 return value if math.isfinite(value) else {_TAG: "float", "value": repr(value)}
@@ -199,47 +211,62 @@ class _Writer:
             case dict():
                 items = [[self.value(key, name), self.value(item, name)] for key, item in value.items()]
                 return {_TAG: "dict", "value": items}
-        if admits((Kind.MODEL,), value):
-            return {_TAG: "estimator", "value": self.estimator(value, fitted_only=False)}
         if hasattr(value, "__array__"):
             return self.array(np.asarray(value), name)
-        raise ValueError(f"{name} cannot be saved: it is a {type(value).__qualname__}, not plain data")
+        raise _cannot_be_saved(name, f"a {type(value).__qualname__}, not plain data")
 
     def array(self, array: NDArray[Any], name: str) -> dict[str, Any]:
         if array.dtype.kind == "O" and array.ndim == 1:
-            return {_TAG: "objects", "value": [self.value(item, name) for item in array]}
+            return self.objects(array, name)
         if array.dtype.kind not in "biufU":
-            raise ValueError(f"{name} cannot be saved: it is an array of {array.dtype}")
-        member = member_name(len(self.arrays))
-        self.arrays[member] = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
-        return {_TAG: "array", "value": member}
+            raise _cannot_be_saved(name, f"an array of {array.dtype}")
+        member = f"a{len(self.arrays)}"
+        self.arrays[member] = array
+        return {_TAG: "array", "value": f"{member}.npy"}
+
+    def objects(self, array: NDArray[Any], name: str) -> dict[str, Any]:
+        """Objects such as labels: each distinct one is in the header once, and which is where in an array."""
+        kinds = [(type(item), item) for item in array]  # 1, 1.0 and True are equal, but not the same
+        try:
+            distinct = {kind: code for code, kind in enumerate(dict.fromkeys(kinds))}
+        except TypeError:  # lists and the like
+            return {_TAG: "objects", "value": [self.value(item, name) for item in array]}
+        codes = np.array([distinct[kind] for kind in kinds], dtype=np.int64)
+        values = [self.value(item, name) for _, item in distinct]
+        return {_TAG: "coded", "value": [values, self.array(codes, name)]}
+
+
+def _cannot_be_saved(name: str, what: str) -> ValueError:
+    return ValueError(f"{name} cannot be saved: it is {what}")
 
 
 @dataclass
 class _Reader:
-    """Turns JSON data and named arrays back into an estimator; each array may be referred to once."""
+    """Turns JSON data and named arrays back into an estimator."""
 
-    arrays: dict[str, NDArray[Any]]
+    archive: Archive
     passed_over: set[str] = field(default_factory=set)
 
-    def estimator(self, data: Any, depth: int) -> Any:
+    def estimator(self, data: Any, fitted: bool) -> Any:
+        from lptml.estimators._inputs import check_preprocessor
+
         if not isinstance(data, dict) or set(data) != {"class", "params", "fitted"}:
             raise ModelFileError(
                 "the model in the header must have class, params and fitted, and nothing else"
             )
-        name, params, fitted = data["class"], data["params"], data["fitted"]
+        name, params, state = data["class"], data["params"], data["fitted"]
         if not isinstance(name, str) or name not in CLASSES:
             raise ModelFileError(f"unknown class {name!r}: this release of lptml cannot load it")
-        if not isinstance(params, dict) or not isinstance(fitted, dict):
+        if not isinstance(params, dict) or not isinstance(state, dict):
             raise ModelFileError("params and fitted must be objects")
         cls = find_class(name)
-        estimator = cls(**self.parameters(params, name, depth))
+        estimator = cls(**self.parameters(params, name))
         try:
             if hasattr(estimator, "_parameter_constraints"):  # else each fit checks its parameters itself
                 estimator._validate_params()
         except ValueError as error:
             raise ModelFileError(f"a parameter is out of its domain: {error}") from error
-        for key, value in fitted.items():
+        for key, value in state.items():
             settable = isinstance(getattr(cls, key, None), property) and key == "suspicion_"
             if (
                 not _ATTRIBUTE_NAME.fullmatch(key)
@@ -247,11 +274,14 @@ class _Reader:
                 or (hasattr(cls, key) and not settable)
             ):
                 raise ModelFileError(f"{key!r} is not the name of a fitted attribute of {name}")
-            setattr(estimator, key, self.value(value, depth + 1))
-        _check_fitted(estimator, name)
+            setattr(estimator, key, self.checked(value, f"{key} of {name}", FITTED.get(key)))
+        if fitted or state:
+            _check_fitted(vars(estimator), name)
+        if "preprocessor" in vars(estimator):
+            estimator.preprocessor_ = check_preprocessor(estimator.preprocessor)
         return estimator
 
-    def parameters(self, params: dict[str, Any], name: str, depth: int) -> dict[str, Any]:
+    def parameters(self, params: dict[str, Any], name: str) -> dict[str, Any]:
         """The parameters that the table allows; others are passed over or refused, never restored."""
         domains, signature = CLASSES[name].parameters, inspect.signature(find_class(name)).parameters
         needed = {key for key, parameter in signature.items() if parameter.default is parameter.empty}
@@ -260,33 +290,39 @@ class _Reader:
         restored = {}
         for key, data in params.items():
             if key in domains:
-                restored[key] = self.value(data, depth + 1)
-                if not admits(domains[key], restored[key]):
-                    raise ModelFileError(f"{key} of {name} must be {in_words(domains[key])}")
+                restored[key] = self.checked(data, f"{key} of {name}", domains[key])
             elif key not in PASSED_OVER:
                 raise ModelFileError(f"{name} in a file has no parameter {key!r}")
             elif key not in signature or not _is_default(data, signature[key].default):
                 self.passed_over.add(key)
         return restored
 
-    def value(self, data: Any, depth: int) -> Any:
-        if depth > MAX_DEPTH:
-            raise ModelFileError("the header is nested too deeply")
+    def checked(self, data: Any, what: str, domain: tuple[Any, ...] | None) -> Any:
+        """A value in its domain; only where this has estimators is there one."""
+        nested = domain is not None and Kind.MODEL in domain
+        if nested and isinstance(data, dict) and data.get(_TAG) == "estimator":
+            return self.estimator(data.get("value"), fitted=False)
+        value = self.value(data)
+        if domain is not None and not admits(domain, value):
+            raise ModelFileError(f"{what} must be {in_words(domain)}")
+        return value
+
+    def value(self, data: Any) -> Any:
+        if isinstance(data, str):
+            data.encode()  # a ValueError for halves of characters
         if data is None or isinstance(data, bool | int | str | float):
             return data
         if isinstance(data, list):
-            return [self.value(item, depth + 1) for item in data]
+            return [self.value(item) for item in data]
         if not isinstance(data, dict) or set(data) != {_TAG, "value"}:
             raise ModelFileError("the header holds an object of unknown form")
         tag, content = data[_TAG], data["value"]
-        if tag == "array" and isinstance(content, str) and content in self.arrays:
-            return self.arrays.pop(content)
+        if tag == "array" and isinstance(content, str):
+            return self.archive.take(content.removesuffix(".npy"))
         if tag == "float" and content in ("inf", "-inf", "nan"):
             return float(content)
-        if tag == "estimator":
-            return self.estimator(content, depth + 1)
-        if tag in ("tuple", "dict", "objects") and isinstance(content, list):
-            return self._container(tag, [self.value(item, depth + 1) for item in content])
+        if tag in ("tuple", "dict", "objects", "coded") and isinstance(content, list):
+            return self._container(tag, [self.value(item) for item in content])
         raise ModelFileError(f"the header holds a value of unknown form, {tag!r}")
 
     @staticmethod
@@ -294,37 +330,55 @@ class _Reader:
         if tag == "tuple":
             return tuple(items)
         if tag == "objects":
-            objects = np.empty(len(items), dtype=object)
-            objects[:] = items
-            return objects
+            return _object_array(items)
+        if tag == "coded":
+            return _decoded(items)
         keys = [item[0] for item in items if isinstance(item, list) and len(item) == 2]
         if len(keys) != len(items) or not all(isinstance(key, str | int | float) for key in keys):
             raise ModelFileError("the header holds a dict of unknown form")
         return dict(items)
 
 
-def _check_fitted(estimator: Any, name: str) -> None:
-    """Refuse a metric or a threshold that could not have come from a fit."""
-    from lptml.estimators._inputs import check_preprocessor
+def _object_array(items: list[Any]) -> NDArray[Any]:
+    objects = np.empty(len(items), dtype=object)
+    for place, item in enumerate(items):  # NumPy would take lists of one length for rows
+        objects[place] = item
+    return objects
 
-    state = vars(estimator)
+
+def _decoded(items: list[Any]) -> NDArray[Any]:
+    match items:
+        case [list() as distinct, np.ndarray(dtype=np.dtype(kind="i"), ndim=1) as codes]:
+            if codes.size == 0 or 0 <= codes.min() <= codes.max() < len(distinct):
+                return _object_array(distinct)[codes]
+    raise ModelFileError("the header holds coded objects of unknown form")
+
+
+def _check_fitted(state: dict[str, Any], name: str) -> None:
+    """Refuse fitted attributes that could not have come from a fit."""
+    missing = [key for key in CLASSES[name].needs if key not in state]
+    if missing:
+        raise ModelFileError(f"a fitted {name} has {', '.join(missing)}, which the file has not")
+    d = state.get("n_features_in_")
     if "components_" in state:
-        L, d = state["components_"], state.get("n_features_in_")
+        L = state["components_"]
         if not isinstance(L, np.ndarray) or L.dtype != np.float64 or L.ndim != 2 or 0 in L.shape:
             raise ModelFileError(f"components_ of {name} must be a matrix of float64")
-        if isinstance(d, bool) or not isinstance(d, int) or L.shape[1] != d:
+        if L.shape[1] != d:
             raise ModelFileError(f"components_ has shape {L.shape}, which n_features_in_ = {d!r} contradicts")
         if not np.isfinite(L).all():
             raise ModelFileError("components_ holds NaN or infinity")
-        names = state.get("feature_names_in_")
-        if names is not None and np.shape(names) != (d,):
-            raise ModelFileError(f"feature_names_in_ must have {d} names")
-    if "threshold_" in state and (
-        not isinstance(state["threshold_"], float) or math.isnan(state["threshold_"])
-    ):
+    if "feature_names_in_" in state and len(state["feature_names_in_"]) != d:
+        raise ModelFileError(f"feature_names_in_ must have {d} names")
+    if math.isnan(state.get("threshold_", 0.0)):
         raise ModelFileError("threshold_ must be a number")
-    if "preprocessor" in state:
-        try:
-            estimator.preprocessor_ = check_preprocessor(estimator.preprocessor)
-        except ValueError as error:
-            raise ModelFileError(f"the preprocessor is not an array of points: {error}") from error
+    if "beliefs_" in state:
+        points, beliefs, classes = (state.get(key, ()) for key in ("points_", "beliefs_", "classes_"))
+        if np.shape(beliefs) != (len(points), len(classes)) or np.ndim(points) != 2 or 0 in np.shape(beliefs):
+            raise ModelFileError(
+                "beliefs_ must have a row for each of points_, a column for each of classes_"
+            )
+        if state["metric_learner"] is None and "components_" not in state:
+            raise ModelFileError(f"a fitted {name} has a metric, which the file has not")
+        if state["metric_learner"] is not None and "metric_learner_" not in state:
+            raise ModelFileError(f"a fitted {name} has a fitted metric_learner_, which the file has not")

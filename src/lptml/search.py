@@ -176,7 +176,7 @@ def search(
     move = getattr(source, "on", None)  # partitions that can be read anywhere are read where the trials run
     source = source if move is None else move(runner)
     saved = None if checkpoint is None else _checkpoint.load(checkpoint)
-    entropy = int(saved[0]["entropy"]) if saved and random_state is None else make_entropy(random_state)
+    entropy = saved[0]["entropy"] if saved and random_state is None else make_entropy(random_state)
     with single_threaded(source.n * source.d**2 < _SERIAL):
         prepared = prepare(source, setup, entropy)
         problem = prepared.problem
@@ -186,16 +186,13 @@ def search(
             callback=callback,
         )
         run = Run(prepared.board, target=max(0.0, target_cost or 0.0))
-        if saved is None:
-            run.start(problem)
-        else:
-            _checkpoint.check(saved[0], prepared.fingerprint, checkpoint)
-            run.restore(saved[1])
+        run.start(problem)
+        if checkpoint is not None and saved is not None:
+            run.restore(_checkpoint.check(saved, prepared.fingerprint, run.state(), checkpoint))
 
         def save() -> None:
             if checkpoint is not None:
-                header = {"fingerprint": prepared.fingerprint, "entropy": entropy}
-                _checkpoint.save(checkpoint, header, run.state())
+                _checkpoint.save(checkpoint, prepared.fingerprint, entropy, run.state())
 
         with Interrupts() as interrupts:
             status = _run_trials(problem, source, runner, run, limits, verbose, interrupts, save)
