@@ -102,20 +102,13 @@ def test_pairs(suspicion: np.ndarray) -> None:
         pairs_report(model, X, index, verdicts[:5], suspicion=suspicion[:5], n_suspects=1)
 
 
-def test_a_metric_chosen_by_validation_shows_the_choice_and_another_search(
-    model: LPTML_Supervised, suspicion: np.ndarray
-) -> None:
+def test_a_metric_chosen_by_validation_shows_the_choice_and_no_search(suspicion: np.ndarray) -> None:
     chosen = LPTML_Supervised(random_state=0).fit(X, y)
     alone = labels_report(chosen, X, y, suspicion=suspicion, n_suspects=0, repeats=0)
     assert 'id="search"' not in alone.html()
     rows = embedded(alone)["validation"]
     assert [row["chosen"] for row in rows] == [row["weight"] > 0 for row in rows]
     assert sum(row["weight"] for row in rows) == pytest.approx(1.0)
-    both = labels_report(chosen, X, y, suspicion=suspicion, n_suspects=0, repeats=0, search=model)
-    data = embedded(both)
-    assert data["history"]["final"] == pytest.approx(model.violation_rate_)
-    assert len(data["support"]["rows"]) == min(len(model.support_), 200)
-    assert "3 trials" in both.notes["search"]
 
 
 def test_progress_is_told_of_every_split(suspicion: np.ndarray) -> None:

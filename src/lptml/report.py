@@ -35,7 +35,6 @@ def labels_report(
     title: str = "lptml",
     repeats: int = 1,
     neighbors: int = 4,
-    search: Any = None,
     details: Sequence[tuple[str, str]] = (),
     progress: Progress | None = None,
 ) -> Page:
@@ -63,9 +62,6 @@ def labels_report(
         leaves the accuracy out.
     neighbors : int, default=4
         Votes of the k-NN rule.
-    search : fitted estimator or callable that returns one, optional
-        Whose search and support to show; by default those of ``estimator``, which has none where validation
-        chose its metric. A callable is called after the accuracy was measured.
     details : sequence of (str, str)
         More lines for the last section.
     progress : callable, optional
@@ -102,8 +98,6 @@ def labels_report(
     accuracy, splits = neighbour_accuracy(
         estimator, points, given, k=neighbors, repeats=repeats, progress=progress
     )
-    if callable(search):
-        search = search()
     n = len(points)
     table = {
         "n": n,
@@ -125,8 +119,8 @@ def labels_report(
         "accuracy": _accuracy(accuracy),
         "distances": _histogram(views.label_distances(Z, codes), getattr(estimator, "bounds_", None)),
         **_metric(estimator, points, feature_names),
-        "history": _history(estimator if search is None else search),
-        "support": _support(estimator if search is None else search, points, codes, names),
+        "history": _history(estimator),
+        "support": _support(estimator, points, codes, names),
     }
     tiles, summary = words.headline(estimator, accuracy, n_suspects, n, "labels", neighbors)
     d, k = points.shape[1], len(classes)
@@ -138,7 +132,7 @@ def labels_report(
         },
         summary=summary,
         tiles=tiles,
-        notes=words.notes(data, words.for_labels(neighbors, splits, n), search),
+        notes=words.notes(data, words.for_labels(neighbors, splits, n)),
         details=[*details, *words.details(estimator)],
         data=data,
     )
@@ -223,7 +217,7 @@ def pairs_report(
         | {"suspects_title": "Verdicts to distrust", "accuracy_title": "Telling similar from dissimilar"},
         summary=summary,
         tiles=tiles,
-        notes=words.notes(data, words.for_pairs(splits), None),
+        notes=words.notes(data, words.for_pairs(splits)),
         details=[*details, *words.details(estimator)],
         data=data,
     )

@@ -98,8 +98,8 @@ def for_pairs(splits: int) -> dict[str, str]:
     }
 
 
-def notes(data: dict[str, Any], own: dict[str, str], search: Any) -> dict[str, str]:
-    """The sentence above each figure; ``search`` is another estimator whose search is shown."""
+def notes(data: dict[str, Any], own: dict[str, str]) -> dict[str, str]:
+    """The sentence above each figure."""
     left_out = data["weights"]["left_out"]
     chosen = data["validation"] is not None
     more = f" The {left_out} lightest features are left out." if left_out else ""
@@ -116,23 +116,11 @@ def notes(data: dict[str, Any], own: dict[str, str], search: Any) -> dict[str, s
         "validation": "The metrics that were tried, and how many of a hundred votes of unseen neighbours "
         "each has over standardised features, with standard errors. The metric is the weighted mean of those "
         "that stand out.",
-        "search": _about_search(search),
+        "search": "The least share of violated constraints after each improvement; final is where it ended, "
+        "the lower bound is proven for all metrics.",
         "support": "Among the metrics that satisfy what this one satisfies, these constraints alone "
         f"determine the one of least trace.{cut}",
     }
-
-
-def _about_search(search: Any) -> str:
-    text = (
-        "The least share of violated constraints after each improvement; final is where it ended, the lower "
-        "bound is proven for all metrics."
-    )
-    if search is None:
-        return text
-    return (
-        "The metric above was chosen by validation, not by its cost. This is a search for the least cost "
-        f"alone, on pairs of rows: {search.n_trials_} trials. {text}"
-    )
 
 
 def details(estimator: Any) -> list[tuple[str, str]]:

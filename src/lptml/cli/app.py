@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import _thread
+import contextlib
 import importlib
 import json
 import os
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import Any
 
@@ -89,9 +89,9 @@ class LazyGroup(click.Group):
         debug = "--debug" in arguments
         as_json = "--json" in arguments
         extra["standalone_mode"] = False
-        previous = _listen()
         try:
-            code = super().main(arguments, *rest, **extra)
+            with _sigterm_raises():
+                code = super().main(arguments, *rest, **extra)
         except click.exceptions.Exit as leaving:
             code = leaving.exit_code
         except (click.Abort, KeyboardInterrupt):
@@ -104,9 +104,6 @@ class LazyGroup(click.Group):
             if debug:
                 raise
             code = _say(*_explain(problem), as_json)
-        finally:
-            for number, handler in previous.items():
-                signal.signal(number, handler)
         sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -114,37 +111,21 @@ class _Terminated(BaseException):
     """SIGTERM, so that temporary files are removed on the way out."""
 
 
-def _listen() -> dict[int, Any]:
-    """Make Ctrl-C and SIGTERM exceptions that are not lost; returns the handlers that did so before."""
+@contextlib.contextmanager
+def _sigterm_raises() -> Iterator[None]:
+    """Let SIGTERM be an exception, as Ctrl-C is, while the block runs."""
     if threading.current_thread() is not threading.main_thread():  # nothing can be installed
-        return {}
-    raised: dict[int, type[BaseException]] = {signal.SIGTERM: _Terminated}
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        raised[signal.SIGINT] = KeyboardInterrupt
+        yield
+        return
 
-    def hear(number: int, frame: FrameType | None) -> None:
-        if _importing(frame):
-            again = threading.Timer(0.02, _interrupt_main, (number,))
-            again.daemon = True
-            again.start()
-        else:
-            raise raised[number]
+    def terminate(number: int, frame: FrameType | None) -> None:
+        raise _Terminated
 
-    return {number: signal.signal(number, hear) for number in raised}
-
-
-def _interrupt_main(number: int) -> None:
-    if hasattr(signal, "pthread_kill"):
-        signal.pthread_kill(threading.main_thread().ident or 0, number)
-    else:  # Windows, where nothing wakes it
-        _thread.interrupt_main(signal.Signals(number))
-
-
-def _importing(frame: FrameType | None) -> bool:
-    """Whether a module is being loaded: compiled ones swallow what is raised meanwhile."""
-    while frame is not None and not frame.f_code.co_filename.startswith("<frozen importlib"):
-        frame = frame.f_back
-    return frame is not None
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _explain(problem: Exception) -> tuple[str, int]:

@@ -10,7 +10,6 @@ import click
 
 from lptml.cli.errors import INTERRUPTED
 from lptml.cli.learner import learner
-from lptml.cli.least_cost import searching
 from lptml.cli.model import learn, need_one_of, save_model
 from lptml.cli.options import (
     DATA,
@@ -25,7 +24,7 @@ from lptml.cli.options import (
 )
 from lptml.cli.output import Kind, check_outputs, emit
 from lptml.cli.pairs import read_pairs
-from lptml.cli.report import SEARCH_SECONDS, write_page
+from lptml.cli.report import write_page
 
 
 @click.command()
@@ -75,15 +74,14 @@ def fit(
     need_one_of(label, pairs, table)
     points = prepared(table, options, None if pairs else label)
     joined = read_pairs(pairs, points.names, key=options["key"]) if pairs else None
-    with searching(points.X, points.y, SEARCH_SECONDS if report else 0.0, options["random_state"]) as search:
-        start = time.perf_counter()
-        model = learn(points, joined, options)
-        seconds = time.perf_counter() - start
-        save_model(model, target, quiet=options["quiet"])
-        interrupted = "interrupted" in str(model.status_).lower()
-        about_page = {}
-        if report is not None and not interrupted:
-            about_page = write_page(report, model, points, joined, options, search=search)
+    start = time.perf_counter()
+    model = learn(points, joined, options)
+    seconds = time.perf_counter() - start
+    save_model(model, target, quiet=options["quiet"])
+    interrupted = "interrupted" in str(model.status_).lower()
+    about_page = {}
+    if report is not None and not interrupted:
+        about_page = write_page(report, model, points, joined, options)
     result: dict[str, Any] = {
         "model": target,
         "rows": len(points.X),

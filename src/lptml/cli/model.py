@@ -12,7 +12,6 @@ import click
 import numpy as np
 
 from lptml.cli.errors import InputError, OutputError, one_line
-from lptml.cli.imports import import_sklearn
 from lptml.cli.learner import parameters
 from lptml.cli.output import note
 from lptml.cli.pairs import Pairs
@@ -22,7 +21,6 @@ from lptml.cli.tables import Table
 
 def learn(points: Points, pairs: Pairs | None, options: dict[str, Any]) -> Any:
     """Fit the estimator that suits the input; it carries the preparation of its features."""
-    import_sklearn()
     from lptml.estimators import LPTML, LPTML_Supervised
 
     verbose = int(sys.stderr.isatty() and not options["quiet"])
@@ -54,7 +52,6 @@ def save_model(model: Any, path: str, *, quiet: bool) -> None:
 
 def load_model(path: str) -> Any:
     """Read a model file, or say in one line what is wrong with it."""
-    import_sklearn()
     from lptml.io import load
 
     try:

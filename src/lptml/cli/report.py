@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import click
 from lptml.cli.errors import InputError
 from lptml.cli.judge import judge
 from lptml.cli.learner import learner
-from lptml.cli.least_cost import ROWS, searching
 from lptml.cli.model import features, learn, load_model, need_one_of
 from lptml.cli.options import (
     DATA,
@@ -29,8 +27,6 @@ from lptml.cli.options import (
 from lptml.cli.output import Kind, check_outputs, emit, progress, write_text
 from lptml.cli.pairs import Pairs, read_pairs
 from lptml.cli.prepare import Points
-
-SEARCH_SECONDS = 0.5
 
 
 @click.command()
@@ -55,13 +51,6 @@ SEARCH_SECONDS = 0.5
 @click.option(
     "--neighbors", type=click.IntRange(min=1), default=4, show_default=True, help="Votes of the k-NN rule."
 )
-@click.option(
-    "--search-seconds",
-    type=click.FloatRange(min=0),
-    default=SEARCH_SECONDS,
-    show_default=True,
-    help="Time for the search that the page shows where validation chose the metric without one.",
-)
 @force_option
 @columns
 @reading
@@ -76,7 +65,6 @@ def report(
     title: str | None,
     repeats: int,
     neighbors: int,
-    search_seconds: float,
     force: bool,
     **options: Any,
 ) -> None:
@@ -101,19 +89,10 @@ def report(
     need_one_of(label, pairs, table)
     points = prepared(table, options, None if pairs else label)
     joined = read_pairs(pairs, points.names, key=options["key"]) if pairs else None
-    with searching(points.X, points.y, search_seconds, options["random_state"]) as search:
-        learned = _stored(model, points) if model else learn(points, joined, options)
-        result = write_page(
-            target,
-            learned,
-            points,
-            joined,
-            options,
-            search=search,
-            title=title,
-            repeats=repeats,
-            neighbors=neighbors,
-        )
+    learned = _stored(model, points) if model else learn(points, joined, options)
+    result = write_page(
+        target, learned, points, joined, options, title=title, repeats=repeats, neighbors=neighbors
+    )
     if target != "-":
         emit(
             result,
@@ -130,15 +109,11 @@ def write_page(
     joined: Pairs | None,
     options: dict[str, Any],
     *,
-    search: Callable[[], Any] | None,
     title: str | None = None,
     repeats: int = 1,
     neighbors: int = 4,
 ) -> dict[str, Any]:
-    """Judge, measure and write the page about a model; what there is to say about it.
-
-    ``search`` returns the estimator whose search is shown if validation chose the model without one.
-    """
+    """Judge, measure and write the page about a model; what there is to say about it."""
     from lptml.report import labels_report, pairs_report
 
     judged = judge(points, joined, options["random_state"])
@@ -155,18 +130,8 @@ def write_page(
         shared["progress"] = advance
         if joined is None:
             assert points.y is not None
-            if not getattr(learned, "validation_", ()):
-                search = None  # its own is shown
-            if search is not None and len(points.X) > ROWS:
-                shared["details"].append(("Search shown", f"on {ROWS:,} rows drawn at random"))
             page = labels_report(
-                learned,
-                points.X,
-                points.y,
-                likely=judged.likely,
-                neighbors=neighbors,
-                search=search,
-                **shared,
+                learned, points.X, points.y, likely=judged.likely, neighbors=neighbors, **shared
             )
         else:
             assert joined.y is not None
