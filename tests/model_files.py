@@ -55,6 +55,7 @@ def members(path):
 
 
 def write(path, contents, compression=zipfile.ZIP_STORED):
+    """Write members, to a path or an open file."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # two members of one name
         with zipfile.ZipFile(path, "w", compression) as archive:

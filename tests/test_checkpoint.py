@@ -169,6 +169,7 @@ SPOILT = {
     "counters cut": cut("counters"),
     "seconds not finite": put("seconds", np.nan),
     "history empty": lambda h, a: a.update(history=np.zeros((0, 3))),
+    "history of trials to come": put("history", 1e300),
     "history of two columns": lambda h, a: a.update(history=np.zeros((4, 2))),
     "no candidates": lambda h, a: a.update(
         {k: v[:0] for k, v in a.items() if k.startswith("board_") and v.ndim}
@@ -182,8 +183,10 @@ SPOILT = {
     "metrics of integers": lambda h, a: a.update(board_A=a["board_A"].astype(np.int64)),
     "a metric missing": cut("board_A"),
     "a metric of NaN": put("board_A", np.nan),
+    "a metric beyond all": put("board_scale", 1.7e308),
     "a scale missing": cut("board_scale"),
     "a cost of infinity": put("board_cost", np.inf),
+    "a cost below nothing": put("board_cost", -1.0),
     "rates of single precision": lambda h, a: a.update(board_rate=a["board_rate"].astype(np.float32)),
     "levels beyond all": put("board_level", 99),
     "levels negative": put("board_level", -1),

@@ -18,6 +18,7 @@ from lptml._archive import ModelFileError, open_archive, write_archive
 
 _FORMAT = "lptml-search-2"
 _KIND = "checkpoint of a search"
+_LEAST = {"board_trial": -1, "board_A": -np.inf, "board_rate": -np.inf, "history": -1}  # others: 0
 _MOST = 1 << 59  # so that sums of a few counts do not overflow
 
 Arrays = dict[str, NDArray[Any]]
@@ -108,9 +109,8 @@ def _form(arrays: Arrays, like: Mapping[str, NDArray[Any]]) -> str:
             return f"{name} has shape {array.shape} of {array.dtype}"
         if not np.isfinite(array).all():
             return f"{name} holds NaN or infinity"
-        least = -1 if name == "board_trial" else 0
-        if array.dtype.kind == "i" and ((array < least) | (array >= _MOST)).any():
-            return f"{name} holds numbers that count nothing"
+        if (array < _LEAST.get(name, 0)).any() or (array.dtype.kind == "i" and (array >= _MOST).any()):
+            return f"{name} holds numbers out of their range"
     return ""
 
 
@@ -125,7 +125,12 @@ def _contradiction(arrays: Arrays) -> str:
         return "its candidates were compared on constraints that there are not"
     if any(len(arrays[f"board_masks{k}"]) != (levels > k).sum() for k in range(depth)):
         return "its candidates were compared on other constraints than it says"
-    if arrays["statuses"].sum() != arrays["next_trial"] or trials.max() >= arrays["next_trial"]:
+    with np.errstate(over="ignore"):
+        metrics = arrays["board_scale"][:, None, None] * arrays["board_A"]  # (entries, d, d)
+    if not np.isfinite(metrics).all():
+        return "its metrics are beyond all numbers"
+    latest = max(trials.max(), arrays["history"][:, 0].max(initial=-1.0))
+    if arrays["statuses"].sum() != arrays["next_trial"] or latest >= arrays["next_trial"]:
         return "its numbers of trials contradict each other"
     if not len(arrays["history"]):
         return "its history is empty"

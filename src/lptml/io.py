@@ -373,12 +373,11 @@ def _check_fitted(state: dict[str, Any], name: str) -> None:
     if math.isnan(state.get("threshold_", 0.0)):
         raise ModelFileError("threshold_ must be a number")
     if "beliefs_" in state:
-        points, beliefs, classes = (state.get(key, ()) for key in ("points_", "beliefs_", "classes_"))
-        if np.shape(beliefs) != (len(points), len(classes)) or np.ndim(points) != 2 or 0 in np.shape(beliefs):
+        points, beliefs, classes = (np.shape(state.get(key)) for key in ("points_", "beliefs_", "classes_"))
+        if len(points) != 2 or beliefs != points[:1] + classes or 0 in beliefs:
             raise ModelFileError(
                 "beliefs_ must have a row for each of points_, a column for each of classes_"
             )
-        if state["metric_learner"] is None and "components_" not in state:
-            raise ModelFileError(f"a fitted {name} has a metric, which the file has not")
-        if state["metric_learner"] is not None and "metric_learner_" not in state:
-            raise ModelFileError(f"a fitted {name} has a fitted metric_learner_, which the file has not")
+        metric = "components_" if state.get("metric_learner") is None else "metric_learner_"
+        if metric not in state:
+            raise ModelFileError(f"a fitted {name} has {metric}, which the file has not")
