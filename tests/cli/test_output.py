@@ -175,14 +175,14 @@ def test_a_pipe_stays_a_pipe(folder: Path, result: str) -> None:
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".npz"])
 def test_columns_are_written_and_read_again(tmp_path: Path, suffix: str) -> None:
-    from lptml.cli.tables import read_table
+    from lptml.cli.readers import read_table
 
     path = str(tmp_path / f"t{suffix}")
     write_columns(path, ["name", "x"], [["a,b", 'q"r', "tab\tand\nline"], [0.1, 1e-300, -2.0]])
     table = read_table(path)
     assert table.names == ["name", "x"]
-    assert table.columns[0].text() == ["a,b", 'q"r', "tab\tand\nline"]
-    assert table.columns[1].numbers()[0].tolist() == [0.1, 1e-300, -2.0]
+    assert table.text("name") == ["a,b", 'q"r', "tab\tand\nline"]
+    assert table.numbers("x")[0].tolist() == [0.1, 1e-300, -2.0]
 
 
 HOSTILE = [

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import csv
+import datetime
 import io
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from lptml.cli.errors import InputError
 from lptml.cli.pairs import read_pairs
 from lptml.cli.prepare import Preparation, prepare
-from lptml.cli.tables import read_table
+from lptml.cli.readers import read_table
 
 CSV = "id,x,y,kind\na1,1.5,2,red\na2,-3,4e1,blue\na3,0,5,red\n"
 
@@ -152,9 +155,99 @@ def test_integers_keep_every_digit(tmp_path: Path, name: str) -> None:
 def test_integers_beside_missing_values_keep_every_digit(tmp_path: Path) -> None:
     content = parquet_of(id=[2**53 + 1, None, 2**53], x=[1, None, 3], on=[True, False, True])
     table = read_table(write(tmp_path, "t.parquet", content))
-    assert table.column("id", "").text() == [str(2**53 + 1), None, str(2**53)]
-    np.testing.assert_array_equal(table.column("x", "").numbers()[0], [1, np.nan, 3])
-    assert table.column("on", "").numbers()[0].tolist() == [1, 0, 1]
+    assert table.text("id") == [str(2**53 + 1), None, str(2**53)]
+    np.testing.assert_array_equal(table.numbers("x")[0], [1, np.nan, 3])
+    assert table.numbers("on")[0].tolist() == [1, 0, 1]
+
+
+def test_categories_of_a_parquet_file_are_their_values(tmp_path: Path) -> None:
+    import pyarrow as pa
+
+    content = parquet_of(
+        number=pa.array([2**53 + 1, None, 7]).dictionary_encode(),
+        text=pa.array(["b", "a", None]).dictionary_encode(),
+        real=pa.array([0.5, 2.0, None]).dictionary_encode(),
+    )
+    table = read_table(write(tmp_path, "t.parquet", content))
+    assert table.text("number") == [str(2**53 + 1), None, "7"]
+    assert table.text("text") == ["b", "a", None]
+    assert table.text("real") == ["0.5", "2", None]
+
+
+def test_the_named_index_of_a_frame_is_a_column(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"x": [1.0, 2.0]}, index=pd.Index(["a", "b"], name="id"))
+    stream = io.BytesIO()
+    frame.to_parquet(stream)
+    table = read_table(write(tmp_path, "t.parquet", stream.getvalue()))
+    assert table.text("id") == ["a", "b"]
+    stream = io.BytesIO()
+    frame.rename_axis(None).to_parquet(stream)
+    assert read_table(write(tmp_path, "u.parquet", stream.getvalue())).names == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        ([datetime.date(2026, 1, 1)], "date"),
+        ([datetime.datetime(2026, 1, 1)], "datetime64"),
+        ([[1, 2]], "ndarray"),
+        ([b"x"], "bytes"),
+    ],
+)
+def test_columns_that_are_neither_numbers_nor_text(tmp_path: Path, column: list[object], kind: str) -> None:
+    with pytest.raises(InputError, match=rf"column 'x': its type {kind}.* cannot be used"):
+        read_table(write(tmp_path, "t.parquet", parquet_of(x=column)))
+
+
+def test_parquet_bomb_is_refused_before_it_unpacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lptml.cli.readers.UNPACKED_LIMIT", 1 << 20)
+    content = parquet_of(x=np.zeros(1 << 20))
+    with pytest.raises(InputError, match="would unpack to 8 MB from"):
+        read_table(write(tmp_path, "t.parquet", content))
+
+
+@pytest.mark.parametrize("dtype", [">f8", "<f4", "f2", ">i4", "u1", "longdouble"])
+def test_numbers_of_any_machine(tmp_path: Path, dtype: str) -> None:
+    table = read_table(write(tmp_path, "t.npz", npz_of(X=np.array([[1, 2], [3, 4]], dtype=dtype))))
+    assert table.numbers("x1")[0].tolist() == [2, 4]
+    assert table.text("x0") == ["1", "3"]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC])
+def test_pandas_reads_the_same_cells(tmp_path: Path, delimiter: str, quoting: int) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        rng.normal(size=(40, 3)) * 10.0 ** rng.integers(-300, 300, (40, 3)), columns=[*"xyz"]
+    )
+    frame["text"] = rng.choice(["a, b", "c;d", 'e"f', "two\nlines", "grün", "tab\tor | bar"], 40)
+    frame["id"] = rng.integers(-(2**63), 2**63 - 1, 40)
+    path = tmp_path / ("t.tsv" if delimiter == "\t" else "t.csv")
+    frame.to_csv(path, sep=delimiter, quoting=quoting, index=False)
+    table = read_table(str(path))
+    again = pd.read_csv(path, sep=delimiter, float_precision="round_trip")
+    assert table.names == list(again.columns)
+    for name in "xyz":
+        np.testing.assert_array_equal(table.numbers(name)[0], again[name])
+    assert table.text("text") == again["text"].tolist()
+    assert table.text("id") == [str(i) for i in again["id"]]
+    shown = path.read_text().splitlines()
+    assert all(str(i) in shown[line - 1] for i, line in zip(frame["id"], table.lines))  # where each row ends
+
+
+def test_scipy_reads_the_same_arff(tmp_path: Path) -> None:
+    from scipy.io import arff
+
+    text = (
+        "% made by hand\n@RELATION things\n@attribute 'a b' numeric\n@attribute c {'p q', r}\n"
+        "@attribute d real\n@data\n1.5,'p q',-1e-3\n?,r,7\n% a comment\n2,r,?\n"
+    )
+    path = write(tmp_path, "t.arff", text)
+    table, (theirs, about) = read_table(path), arff.loadarff(path)
+    assert table.names == about.names()
+    for name in ("a b", "d"):
+        np.testing.assert_array_equal(table.numbers(name)[0], theirs[name])
+    assert table.text("c") == [cell.decode() for cell in theirs["c"]]
 
 
 def test_format_is_found_without_a_suffix(tmp_path: Path, parquet_bytes: bytes) -> None:
@@ -167,14 +260,14 @@ def test_sparse_arff(tmp_path: Path) -> None:
     header = "@relation r\n@attribute a numeric\n@attribute c {p, q}\n@attribute b numeric\n@data\n"
     text = header + "{0 2, 1 q}\n{2 7}\n"
     table = read_table(write(tmp_path, "s.arff", text))
-    assert [c.text() for c in table.columns] == [["2", "0"], ["q", "p"], ["0", "7"]]
+    assert [table.text(name) for name in table.names] == [["2", "0"], ["q", "p"], ["0", "7"]]
 
 
 def test_latin_1_by_option(tmp_path: Path) -> None:
     path = write(tmp_path, "t.csv", "x,kind\n1,grün\n2,rot\n3,rot\n".encode("latin-1"))
     with pytest.raises(InputError, match=r"t\.csv, line 2: byte 0xfc is not utf-8; .*--encoding latin-1"):
         read_table(path)
-    assert read_table(path, encoding="latin-1").columns[1].text()[0] == "grün"
+    assert read_table(path, encoding="latin-1").text("kind")[0] == "grün"
 
 
 @pytest.mark.parametrize(
@@ -225,7 +318,7 @@ def test_npz_with_a_pickle_is_refused(tmp_path: Path) -> None:
 
 
 def test_npz_bomb_is_refused_before_it_unpacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lptml.cli.binary.UNPACKED_LIMIT", 1 << 20)
+    monkeypatch.setattr("lptml.cli.readers.UNPACKED_LIMIT", 1 << 20)
     path = tmp_path / "bomb.npz"
     np.savez_compressed(path, X=np.zeros((1 << 10, 1 << 10)))
     with pytest.raises(InputError, match="would unpack to 8 MB from 8 kB; refused"):

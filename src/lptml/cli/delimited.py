@@ -1,18 +1,31 @@
-"""CSV and TSV, strictly: a row of another length, an open quote or a huge field is an error with its line."""
+"""CSV, TSV and ARFF, strictly: a row of another length, an open quote or a huge field is an error.
+
+Rows are split by Python's own csv module and stay text, each with its line. The readers of pandas and SciPy
+are oracles for sound files in the tests, no more, because they make something of malformed ones: pandas fills
+up a short row, takes the first cells of long rows for an index, glues text to a closed quote and knows no
+lines. SciPy's ARFF has no texts and no sparse rows, and makes floats of integers.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from lptml.cli.errors import InputError, one_line
-from lptml.cli.tables import Column, Table, check_unique
+from lptml.cli.errors import InputError, one_line, quoted
+from lptml.cli.tables import Table, check_unique, make_frame
 
 FIELD_LIMIT = 1 << 20  # characters; the csv module stops there, so an open quote cannot swallow a large file
 DELIMITERS = (",", ";", "\t", "|")
 FORMULA = frozenset("=+-@＝＋－＠")  # what a spreadsheet takes for the start of a formula
 MAX_COLUMNS = 100_000
+ATTRIBUTE = re.compile(
+    r"""@attribute\s+(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|(\S+))\s+(.+)""", re.IGNORECASE
+)
+NUMERIC = ("numeric", "real", "integer")
 
 
 def guess_delimiter(first_line: str) -> str:
@@ -88,8 +101,12 @@ def parse_delimited(name: str, text: str, *, delimiter: str | None, header: bool
                 " or name the --delimiter" if width == 1 or len(row) == 1 else ""
             )
             raise InputError(what, f"{name}, line {line}")
-    columns = tuple(Column(names[j], list(cells)) for j, cells in enumerate(zip(*(row for _, row in rows))))
-    return Table(name, columns, [line for line, _ in rows])
+    return _table(name, names, rows)
+
+
+def _table(source: str, names: list[str], rows: Sequence[tuple[int, Sequence[str | None]]]) -> Table:
+    columns = dict(zip(names, zip(*(row for _, row in rows))))
+    return Table(source, make_frame(columns), [line for line, _ in rows])
 
 
 def _check_names(source: str, line: int, names: list[str]) -> None:
@@ -111,3 +128,107 @@ def is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A column of the header; ``unstated`` is what a sparse row means when it leaves the column out."""
+
+    name: str
+    numeric: bool
+    unstated: str | None
+
+
+def parse_arff(name: str, text: str) -> Table:
+    """The table in an ARFF text."""
+    attributes: list[Attribute] = []
+    lines = text.splitlines()
+    start = len(lines)
+    for i, raw in enumerate(lines):
+        stripped = raw.strip()
+        if not stripped or stripped.startswith("%"):
+            continue
+        keyword = stripped.split(None, 1)[0].lower()
+        if keyword == "@attribute":
+            attributes.append(_attribute(name, i + 1, stripped))
+            if len(attributes) > MAX_COLUMNS:
+                raise InputError(f"more than {MAX_COLUMNS} attributes", f"{name}, line {i + 1}")
+        elif keyword == "@data":
+            start = i + 1
+            break
+        elif keyword != "@relation":
+            raise InputError(
+                f"{quoted(stripped)} where @relation, @attribute or @data belongs; is this an ARFF file?",
+                f"{name}, line {i + 1}",
+            )
+    if not attributes or start == len(lines):
+        raise InputError("the ARFF header has no @attribute or no @data line; is the file whole?", name)
+    names = [a.name for a in attributes]
+    check_unique(name, names)
+    rows = _rows(name, lines, start, attributes)
+    if not rows:
+        raise InputError("the ARFF file holds no rows after @data", name)
+    for line, row in rows:
+        for attribute, cell in zip(attributes, row):
+            if attribute.numeric and cell not in (None, "", "?") and not is_number(str(cell)):
+                raise InputError(
+                    f"{quoted(cell)} is no number; correct it, or write ? for a missing value",
+                    f"{name}, line {line}, column {quoted(attribute.name)}",
+                )
+    return _table(name, names, rows)
+
+
+def _attribute(source: str, line: int, text: str) -> Attribute:
+    match = ATTRIBUTE.match(text)
+    if not match:
+        raise InputError(f"{quoted(text)} is not '@attribute name type'", f"{source}, line {line}")
+    label = next(g for g in match.groups()[:3] if g is not None).replace("\\", "")
+    kind = match.group(4).strip()
+    if kind.lower().startswith("relational"):
+        raise InputError(
+            "relational attributes cannot be used; flatten the table first", f"{source}, line {line}"
+        )
+    if kind.startswith("{"):
+        return Attribute(label, False, kind[1:].partition(",")[0].strip(" '\"}"))
+    numeric = kind.split()[0].lower() in NUMERIC
+    return Attribute(label, numeric, "0" if numeric else None)
+
+
+def _rows(
+    name: str, lines: list[str], start: int, attributes: list[Attribute]
+) -> list[tuple[int, list[str | None]]]:
+    width = len(attributes)
+    body = "\n".join(
+        "" if line.lstrip().startswith("%") else line.replace("\t", " ") for line in lines[start:]
+    )
+    quote = "'" if "'" in body else '"'
+    out: list[tuple[int, list[str | None]]] = []
+    for line, row in split_rows(name, body, ",", quote, first=start + 1):
+        if row[0].lstrip().startswith("{"):
+            out.append((line, _sparse(name, line, row, attributes)))
+            continue
+        if len(row) != width:
+            raise InputError(
+                f"{len(row)} cells where the header names {width} attributes; mend the row",
+                f"{name}, line {line}",
+            )
+        out.append((line, [cell.strip() for cell in row]))
+    return out
+
+
+def _sparse(name: str, line: int, row: list[str], attributes: list[Attribute]) -> list[str | None]:
+    """A sparse row ``{1 5.0, 3 red}``: what is not named is zero, or the first category."""
+    cells = [a.unstated for a in attributes]
+    inner = ",".join(row).strip()
+    if not inner.endswith("}"):
+        raise InputError("a sparse row must end with }", f"{name}, line {line}")
+    for item in inner[1:-1].split(","):
+        if not item.strip():
+            continue
+        index, _, value = item.strip().partition(" ")
+        if not index.isascii() or not index.isdigit() or int(index) >= len(attributes) or not value.strip():
+            raise InputError(
+                f"{quoted(one_line(item))} is not 'index value' in a sparse row", f"{name}, line {line}"
+            )
+        cells[int(index)] = value.strip()
+    return cells

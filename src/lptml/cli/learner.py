@@ -8,7 +8,7 @@ import click
 
 from lptml.cli.errors import InputError
 from lptml.cli.options import DATA, F, stacked
-from lptml.cli.tables import read_table
+from lptml.cli.readers import read_table
 
 
 def engine_name(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
@@ -183,9 +183,9 @@ def read_matrix(path: str) -> Any:
     import numpy as np
 
     table = read_table(path, header=False)
-    cells = [column.numbers() for column in table.columns]
-    for column, (values, bad) in zip(table.columns, cells):
+    cells = {name: table.numbers(name) for name in table.names}
+    for name, (values, bad) in cells.items():
         if bad or not np.isfinite(values).all():
             row = bad[0] if bad else int(np.flatnonzero(~np.isfinite(values))[0])
-            raise InputError("is no number", table.place(row, column.name))
-    return np.column_stack([values for values, _ in cells])
+            raise InputError("is no number", table.place(row, name))
+    return np.column_stack([values for values, _ in cells.values()])

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 import click
 
 from lptml.cli.prepare import IMPUTE, Points, prepare
-from lptml.cli.tables import FORMATS, Table, read_table
+from lptml.cli.readers import FORMATS, read_table
+from lptml.cli.tables import Table
 
 F = TypeVar("F", bound=Callable[..., Any])
 

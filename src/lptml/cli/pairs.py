@@ -18,7 +18,7 @@ import numpy as np
 
 from lptml.cli.delimited import guess_delimiter, restored, split_rows
 from lptml.cli.errors import InputError, quoted
-from lptml.cli.tables import decode, read_bytes
+from lptml.cli.readers import decode, read_bytes
 
 SIMILAR = frozenset({"1", "+1", "1.0", "similar", "same", "yes", "true", "s", "must-link"})
 DISSIMILAR = frozenset(

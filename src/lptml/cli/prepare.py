@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from lptml.cli.errors import InputError, quoted
-from lptml.cli.tables import Column, Table
+from lptml.cli.tables import Table
 
 IMPUTE = ("median", "mean", "zero", "drop")
 LARGEST = 1e100  # squares and sums of squares of features must not overflow
@@ -69,42 +69,42 @@ class Preparation:
         """The features of a table, (n, d); a column, category or value that fit did not know is an error."""
         blocks: list[np.ndarray[Any, Any]] = []
         for name in self.features:
-            column = table.column(name, "a feature of the model")
+            table.column(name, "a feature of the model")
             if name in self.categories:
-                blocks.append(self._one_hot(table, column))
+                blocks.append(self._one_hot(table, name))
             else:
-                blocks.append(self._numeric(table, column)[:, None])
+                blocks.append(self._numeric(table, name)[:, None])
         return np.ascontiguousarray(np.hstack(blocks), dtype=np.float64)
 
-    def _numeric(self, table: Table, column: Column) -> np.ndarray[Any, Any]:
-        x, bad = column.numbers()  # (n,)
+    def _numeric(self, table: Table, name: str) -> np.ndarray[Any, Any]:
+        x, bad = table.numbers(name)  # (n,)
         if bad:
-            _refuse_text(table, column, bad)
+            _refuse_text(table, name, bad)
         gone = np.isnan(x)
         if gone.any():
-            if column.name not in self.fill:
-                _refuse_missing(table, column, gone)
-            x = np.where(gone, self.fill[column.name], x).astype(np.float64)
+            if name not in self.fill:
+                _refuse_missing(table, name, gone)
+            x = np.where(gone, self.fill[name], x).astype(np.float64)
         beyond = np.flatnonzero(~(np.abs(x) <= LARGEST))
         if beyond.size:
             raise InputError(
                 f"the value {x[beyond[0]]:g} is infinite or too large; correct it, or leave the column out",
-                table.place(int(beyond[0]), column.name),
+                table.place(int(beyond[0]), name),
             )
         return x
 
-    def _one_hot(self, table: Table, column: Column) -> np.ndarray[Any, Any]:
-        codes = {c: j for j, c in enumerate(self.categories[column.name])}
+    def _one_hot(self, table: Table, name: str) -> np.ndarray[Any, Any]:
+        codes = {c: j for j, c in enumerate(self.categories[name])}
         out = np.zeros((table.n_rows, len(codes)))  # (n, categories)
-        for i, cell in enumerate(column.text()):
-            value = self.fill.get(column.name) if cell is None else cell
+        for i, cell in enumerate(table.text(name)):
+            value = self.fill.get(name) if cell is None else cell
             if value is None:
-                _refuse_missing(table, column, np.array([c is None for c in column.text()]))
+                _refuse_missing(table, name, np.array([c is None for c in table.text(name)]))
             j = codes.get(str(value))
             if j is None:
                 raise InputError(
                     f"the category {quoted(value)} is new to the model; correct it, or fit again with it",
-                    table.place(i, column.name),
+                    table.place(i, name),
                 )
             out[i, j] = 1.0
         return out
@@ -158,7 +158,9 @@ def prepare(
     for name in drop:
         table.column(name, "--drop")
     if features:
-        chosen = [table.column(f, "--features").name for f in features]
+        chosen = list(features)
+        for name in features:
+            table.column(name, "--features")
     else:
         chosen = [n for n in table.names if n != label and n != key and n not in drop]
     if label in chosen:
@@ -166,7 +168,7 @@ def prepare(
     if not chosen:
         raise InputError("no column is left for the features", table.source)
     if label is not None and drop_unlabelled:
-        cells = table.column(label, "--label").text()
+        cells = table.text(label, "--label")
         table = table.rows(np.array([i for i, c in enumerate(cells) if c is not None], dtype=np.int64))
     if impute == "drop":
         table = _drop_incomplete(table, chosen)
@@ -181,7 +183,7 @@ def row_names(table: Table, key: str | None) -> list[str]:
     """The names of the rows: the key column, which must be complete and without repeats, or 1, 2, 3, ..."""
     if key is None:
         return [str(i + 1) for i in range(table.n_rows)]
-    cells = table.column(key, "--key").text()
+    cells = table.text(key, "--key")
     seen: dict[str, int] = {}
     for i, cell in enumerate(cells):
         if cell is None:
@@ -199,12 +201,11 @@ def _learn(table: Table, chosen: list[str], one_hot: bool, impute: str | None) -
     categories: dict[str, tuple[str, ...]] = {}
     fill: dict[str, float | str] = {}
     for name in chosen:
-        column = table.column(name, "--features")
-        x, bad = column.numbers()  # (n,)
+        x, bad = table.numbers(name, "--features")  # (n,)
         if bad:
             if not one_hot:
-                _refuse_text(table, column, bad)
-            counts = Counter(c for c in column.text() if c is not None)
+                _refuse_text(table, name, bad)
+            counts = Counter(c for c in table.text(name) if c is not None)
             if len(counts) > MAX_CATEGORIES:
                 raise InputError(
                     f"{len(counts)} different texts are too many for --one-hot (at most {MAX_CATEGORIES}); "
@@ -233,8 +234,7 @@ def _learn(table: Table, chosen: list[str], one_hot: bool, impute: str | None) -
 def _drop_incomplete(table: Table, chosen: list[str]) -> Table:
     whole = np.ones(table.n_rows, dtype=bool)  # (n,)
     for name in chosen:
-        column = table.column(name, "--features")
-        x, bad = column.numbers()
+        x, bad = table.numbers(name, "--features")
         gone = np.isnan(x)
         gone[bad] = False
         whole &= ~gone
@@ -248,7 +248,7 @@ def _drop_incomplete(table: Table, chosen: list[str]) -> Table:
 
 def check_labels(table: Table, label: str) -> np.ndarray[Any, Any]:
     """The labels of a table, (n,) of text, once they are known to group its rows."""
-    cells = table.column(label, "--label").text()
+    cells = table.text(label, "--label")
     where = f"{table.source}, column {quoted(label)}"
     for i, cell in enumerate(cells):
         if cell is None:
@@ -268,9 +268,9 @@ def check_labels(table: Table, label: str) -> np.ndarray[Any, Any]:
     return y
 
 
-def _refuse_text(table: Table, column: Column, bad: list[int]) -> None:
-    cell = column.text()[bad[0]]
-    where = table.place(bad[0], column.name)
+def _refuse_text(table: Table, name: str, bad: list[int]) -> None:
+    cell = table.text(name)[bad[0]]
+    where = table.place(bad[0], name)
     if len(bad) * 2 < table.n_rows:
         what = (
             f"{quoted(cell)} is no number ({len(bad)} such cells); correct it, call it missing with --na "
@@ -279,14 +279,14 @@ def _refuse_text(table: Table, column: Column, bad: list[int]) -> None:
     else:
         what = (
             f"{quoted(cell)} is text; turn the column into 0/1 features with --one-hot, "
-            f"or leave it out with --drop {quoted(column.name)}"
+            f"or leave it out with --drop {quoted(name)}"
         )
     raise InputError(what, where)
 
 
-def _refuse_missing(table: Table, column: Column, gone: np.ndarray[Any, Any]) -> None:
+def _refuse_missing(table: Table, name: str, gone: np.ndarray[Any, Any]) -> None:
     first = int(np.flatnonzero(gone)[0])
     raise InputError(
         f"the value is missing ({int(gone.sum())} in this column); fill it in, or fit with --impute median",
-        table.place(first, column.name),
+        table.place(first, name),
     )
