@@ -177,7 +177,7 @@ def test_an_error_of_ours_is_one_line_and_a_traceback_with_debug(monkeypatch: py
     def broken() -> dict[str, object]:
         raise RuntimeError("a bug\nin two lines")
 
-    monkeypatch.setattr("lptml.cli.version.versions", broken)
+    monkeypatch.setattr("lptml.cli.tools.versions", broken)
     result = run("version")
     assert result.exit_code == BUG
     assert result.stderr == (

@@ -27,10 +27,10 @@ COMMANDS = {
     "suspects": ("lptml.cli.suspects", "suspects", "Rank the labels most likely to be wrong."),
     "report": ("lptml.cli.report", "report", "Write one HTML page: metric, accuracy, suspects."),
     "reproduce": ("lptml.experiments.command", "reproduce", "Run the paper's tables and figures."),
-    "bench": ("lptml.cli.bench", "bench", "Measure fit on this machine."),
-    "datasets": ("lptml.cli.datasets", "datasets", "List the bundled data sets, or write one out."),
-    "completion": ("lptml.cli.completion", "completion", "Print the shell's completion script."),
-    "version": ("lptml.cli.version", "version", "Show versions of lptml and what it runs on."),
+    "bench": ("lptml.cli.tools", "bench", "Measure fit on this machine."),
+    "datasets": ("lptml.cli.tools", "datasets", "List the bundled data sets, or write one out."),
+    "completion": ("lptml.cli.tools", "completion", "Print the shell's completion script."),
+    "version": ("lptml.cli.tools", "version", "Show versions of lptml and what it runs on."),
 }
 
 EPILOG = """\b

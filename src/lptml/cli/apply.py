@@ -9,8 +9,17 @@ import numpy as np
 
 from lptml._nearest import majority
 from lptml.cli.errors import InputError
-from lptml.cli.model import embed, features, load_model, need_one_of
-from lptml.cli.options import DATA, common, force_option, label_option, load_table, pairs_option, reading
+from lptml.cli.learner import embed, features, load_model
+from lptml.cli.options import (
+    DATA,
+    common,
+    force_option,
+    label_option,
+    load_table,
+    need_one_of,
+    pairs_option,
+    reading,
+)
 from lptml.cli.output import check_outputs, emit, note, table_kind, write_columns
 from lptml.cli.pairs import Pairs, read_pairs
 from lptml.cli.prepare import check_labels, row_names

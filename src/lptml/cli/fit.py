@@ -9,8 +9,7 @@ from typing import Any
 import click
 
 from lptml.cli.errors import INTERRUPTED
-from lptml.cli.learner import learner
-from lptml.cli.model import learn, need_one_of, save_model
+from lptml.cli.learner import learn, learner, save_model
 from lptml.cli.options import (
     DATA,
     columns,
@@ -18,6 +17,7 @@ from lptml.cli.options import (
     force_option,
     label_option,
     load_table,
+    need_one_of,
     pairs_option,
     prepared,
     reading,

@@ -135,3 +135,11 @@ def prepared(table: Table, options: dict[str, Any], label: str | None) -> Points
     """The points of a table, prepared as the column options say."""
     chosen = ("key", "features", "drop", "one_hot", "impute", "drop_unlabelled")
     return prepare(table, label=label, **{name: options[name] for name in chosen})
+
+
+def need_one_of(label: str | None, pairs: str | None, table: Table | None = None) -> None:
+    """Exactly one of --label and --pairs, unless the file itself names its label."""
+    if label and pairs:
+        raise click.UsageError("give --label or --pairs, not both")
+    if not label and not pairs and not (table and table.roles.get("label")):
+        raise click.UsageError("say what to learn from: --label COLUMN, or --pairs FILE")

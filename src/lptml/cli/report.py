@@ -10,9 +10,7 @@ from typing import Any
 import click
 
 from lptml.cli.errors import InputError
-from lptml.cli.judge import judge
-from lptml.cli.learner import learner
-from lptml.cli.model import features, learn, load_model, need_one_of
+from lptml.cli.learner import features, judge, learn, learner, load_model
 from lptml.cli.options import (
     DATA,
     columns,
@@ -20,6 +18,7 @@ from lptml.cli.options import (
     force_option,
     label_option,
     load_table,
+    need_one_of,
     pairs_option,
     prepared,
     reading,

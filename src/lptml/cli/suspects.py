@@ -8,8 +8,7 @@ import click
 import numpy as np
 
 from lptml.cli.errors import one_line
-from lptml.cli.judge import Judgement, judge
-from lptml.cli.model import need_one_of
+from lptml.cli.learner import Judgement, judge
 from lptml.cli.options import (
     DATA,
     columns,
@@ -17,6 +16,7 @@ from lptml.cli.options import (
     force_option,
     label_option,
     load_table,
+    need_one_of,
     pairs_option,
     prepared,
     reading,
