@@ -1,5 +1,6 @@
 """Model files: what is saved comes back, and hostile files are refused without executing or allocating."""
 
+import copy
 import json
 import os
 import pickle
@@ -97,6 +98,27 @@ def test_learners_that_hold_learners(tmp_path):
         np.testing.assert_array_equal(getattr(again, use)(X), getattr(fitted, use)(X))
     with pytest.raises(ValueError, match="estimator cannot be saved: it is a KNeighborsClassifier"):
         save(LabelCleaner(KNeighborsClassifier()).fit(X, y), tmp_path / "model.npz")
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["up", "down"] * 200_000,  # more than a header may hold
+        [1, True, 1.0, "1", None, np.float64(0.5), "up", "up"],
+        [],
+    ],
+    ids=["many", "mixed", "none"],
+)
+def test_labels_that_are_objects_come_back(labels, model, tmp_path):
+    labels = np.array(labels, dtype=object)
+    again = copy.copy(model)
+    again.labels_ = labels
+    found = load(save(again, tmp_path / "model.npz")).labels_
+    assert found.dtype == object
+    assert found.tolist() == labels.tolist()
+    assert [type(label) for label in found] == [
+        float if isinstance(label, float) else type(label) for label in labels
+    ]
 
 
 def test_array_preprocessor_and_regularizer_are_saved(tmp_path):
@@ -312,6 +334,30 @@ HOSTILE = {
     "dict with list keys": lambda s, p: write(
         p, edited(s, lambda h: h["model"]["fitted"].update(x_={"$": "dict", "value": [[[1], 2]]}))
     ),
+    "codes beyond the objects": lambda s, p: write(
+        p,
+        {
+            **edited(
+                s,
+                lambda h: h["model"]["fitted"].update(
+                    labels_={"$": "coded", "value": [["a"], {"$": "array", "value": "a50.npy"}]}
+                ),
+            ),
+            "a50.npy": npy(np.array([0, 1])),
+        },
+    ),
+    "a lone half of a character": lambda s, p: write(
+        p, edited(s, lambda h: h["model"]["fitted"].update(status_="\ud800"))
+    ),
+    "objects of one length": lambda s, p: write(
+        p,
+        edited(
+            s,
+            lambda h: h["model"]["fitted"].update(labels_={"$": "objects", "value": [[1, 2], [3, 4]]}),
+        ),
+    ),
+    "not fitted": lambda s, p: write(p, edited(s, lambda h: h["model"].update(fitted={}))),
+    "bounds a text": lambda s, p: write(p, edited(s, lambda h: h["model"]["fitted"].update(bounds_="ab"))),
     "nested values": lambda s, p: write(
         p, edited(s, lambda h: h["model"]["fitted"].update(x_=json.loads("[" * 100 + "]" * 100)))
     ),

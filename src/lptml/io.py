@@ -373,7 +373,8 @@ def _check_fitted(state: dict[str, Any], name: str) -> None:
     if math.isnan(state.get("threshold_", 0.0)):
         raise ModelFileError("threshold_ must be a number")
     if "beliefs_" in state:
-        points, beliefs, classes = (np.shape(state.get(key)) for key in ("points_", "beliefs_", "classes_"))
+        names = ("points_", "beliefs_", "classes_")
+        points, beliefs, classes = (np.shape(state.get(key, ())) for key in names)
         if len(points) != 2 or beliefs != points[:1] + classes or 0 in beliefs:
             raise ModelFileError(
                 "beliefs_ must have a row for each of points_, a column for each of classes_"
