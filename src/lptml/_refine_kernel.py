@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lptml._compile import helper, kernel
-from lptml.constraints import Floats, Ints
+from lptml.validation import Floats, Ints
 
 _FLAT = 36.0  # a sigmoid this far out is 0 or 1 to double precision, and its slope nothing
 
@@ -302,11 +302,12 @@ def _cubic_roots(a: float, b: float, c: float, d: float, roots: Floats, count: i
 
 @kernel
 def enumerate_lines(
-    C: Floats, sign: Floats, bound: Floats, weight: Floats, tolerance: float, cap: float
+    C: Floats, sign: Floats, bound: Floats, limit: Floats, weight: Floats, cap: float
 ) -> Floats:
     """The cheapest metric on any line where D - 1 constraints are tight, for d = 2 and 3.
 
-    C holds one constraint a row in coordinates of the metric (D = 3 or 6 columns), each of unit length.
+    C holds one constraint a row in coordinates of the metric (D = 3 or 6 columns), each of unit length;
+    ``limit`` is the value beyond which it is violated.
     Returns those coordinates of the metric and the cost after them; the cost is ``cap`` if no line has a
     cheaper metric.
     """
@@ -314,9 +315,6 @@ def enumerate_lines(
     size = D - 1
     answer = np.zeros(D + 1)
     answer[D] = cap
-    limit = np.empty(n)
-    for i in range(n):
-        limit[i] = bound[i] * (1.0 + tolerance * sign[i])
     bend, value, slope = np.zeros(n), np.zeros(n), np.zeros(n)
     chosen = np.arange(size)
     a, delta, point = np.zeros(D), np.zeros(D), np.zeros(D)

@@ -26,12 +26,12 @@ class Remote:
         costs = self._source.cost(A[None] if A.ndim == 2 else A)
         return float(costs[0]) if A.ndim == 2 else costs
 
-    def best_scale(self, A: Floats) -> Scaled:
+    def best_scale(self, A: Floats, slope: float = 0.0) -> Scaled:
         """The best multiple on a sample, with its cost everywhere."""
         rng = np.random.default_rng(0)
         sample = self.take(np.unique(rng.integers(self.n, size=min(self.n, 20_000))))
-        scale = sample.best_scale(A).scale
-        return Scaled(scale, self.cost(scale * A))
+        scale = sample.best_scale(A, slope * sample.n / self.n).scale
+        return Scaled(scale, self.cost(scale * A) + slope * scale)
 
     def best_identity(self) -> Scaled:
         return self.best_scale(np.eye(self.d))

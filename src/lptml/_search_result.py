@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -13,16 +12,14 @@ from lptml._driver import Run, cost_of
 from lptml._reduction import Entry
 from lptml._search_setup import Prepared
 from lptml._trial import TrialStatus
-from lptml.constraints import ConstraintSet, Floats, Ints, Scaled, Source
-from lptml.counting import Flips, exact_multiple
+from lptml.constraints import Floats, Ints, Source
+from lptml.counting import exact_multiple
 from lptml.engines.base import PartitionedSource
 from lptml.guarantees import achieved_confidence
-from lptml.indexed import IndexedPairs
 from lptml.sampling import grid_position
 
 _FINALISTS = 3  # candidates whose cost is counted over all constraints after approximate counting
 _QUICK = 4 * 10**6  # numbers that can still be read in the time left after Ctrl-C
-_ROWS = 1 << 16
 
 
 class SearchStatus(Enum):
@@ -216,26 +213,17 @@ def _rescale(
 
     Unless ``counted``, the cost so far is an estimate.
     """
-    A, at_zero = entry.A, source.trivial_costs()[0]
-    if isinstance(source, ConstraintSet | IndexedPairs):
-        flips = Flips.along(A, _blocks(source))
-        best = exact_multiple(flips.broken, prepared.scoring, A, at_zero, entry.rate)
-    elif isinstance(source, PartitionedSource):
+    A = entry.A
+    if isinstance(source, PartitionedSource):
+        at_zero = source.trivial_costs()[0]
         best = exact_multiple(
             lambda scales: source.broken_weights(A, scales), prepared.scoring, A, at_zero, entry.rate
         )
-    elif entry.rate == 0.0:
-        best = source.best_scale(A)
     else:
-        best = Scaled(entry.scale, cost_of(source, entry.metric) + entry.penalty)
+        best = source.best_scale(A, entry.rate)
     run.looked += source.n
     if best.cost < entry.cost or not counted:
         entry.scale, entry.cost = best.scale, best.cost
-
-
-def _blocks(source: ConstraintSet | IndexedPairs) -> Iterator[ConstraintSet]:
-    for start in range(0, source.n, _ROWS):
-        yield source.take(slice(start, start + _ROWS))
 
 
 def _history(run: Run) -> History:

@@ -27,7 +27,8 @@ import numpy as np
 
 from lptml._lapack import NORMAL, UPPER, dsyev
 from lptml._shared import Matrices, Matrix, Vector, entry, leaf
-from lptml.constraints import TOLERANCE, ConstraintSet, Floats
+from lptml.constraints import ConstraintSet, Floats
+from lptml.violation import TOLERANCE
 
 #: A certificate must rule out every metric whose trace, in normalised units, is below this. Under a larger
 #: metric no distance would keep a digit.

@@ -37,13 +37,12 @@ from lptml.validation import (
     check_verdicts,
     check_weight,
 )
+from lptml.violation import TOLERANCE as TOLERANCE
+from lptml.violation import Scaled as Scaled
+from lptml.violation import is_violated
 
 if TYPE_CHECKING:
     from lptml.labels import LabelledPairs
-
-#: A constraint counts as violated when it fails by more than this, relative to its bound. Solvers work to
-#: about 1e-9, so a constraint that a metric was made to meet with equality is never taken for violated.
-TOLERANCE = 1e-7
 
 _SINGLE = 1_000_000  # entries from which counting in single precision pays
 _FEW = 12  # features below which it never does
@@ -71,22 +70,14 @@ class Source(Protocol):
     def cost(self, A: Floats) -> Any:
         """The weight that a metric, or each of a stack of metrics, violates."""
 
-    def best_scale(self, A: Floats) -> Scaled:
-        """The multiple of A that violates least."""
+    def best_scale(self, A: Floats, slope: float = 0.0) -> Scaled:
+        """The multiple c A that violates least; with a slope the one of least cost + slope * c."""
 
     def best_identity(self) -> Scaled:
         """The multiple of the identity that violates least."""
 
     def trivial_costs(self) -> tuple[float, float]:
         """The costs of A = 0 and of a multiple of the identity that grows without limit."""
-
-
-@dataclass(frozen=True)
-class Scaled:
-    """A multiple of a metric and what it costs; a scale of zero stands for the metric A = 0."""
-
-    scale: float
-    cost: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -368,8 +359,10 @@ class ConstraintSet:
                 block -= np.stack([np.einsum("ij,ij->i", W @ A, W) for A in stack])
             yield start, stop, block
 
-    def best_scale(self, A: Floats) -> Scaled:
-        """The multiple of A that violates least, exactly: each constraint flips at one scale, so sort them.
+    def best_scale(self, A: Floats, slope: float = 0.0) -> Scaled:
+        """The multiple of A that violates least, exactly: each constraint flips at one scale.
+
+        With a slope, the scale c that minimises cost(c A) + slope * c.
 
         Examples
         --------
@@ -382,7 +375,9 @@ class ConstraintSet:
         >>> constraints.best_scale(np.eye(1))
         Scaled(scale=0.7..., cost=0.0)
         """
-        return best_scale_of_values(self.values(A), self.sign, self.bound, self.weight)
+        from lptml._ray import best_on_ray  # compiled code is loaded where it is needed
+
+        return best_on_ray(self.values(A), self.sign, self.bound, self.weight, slope)
 
     def best_identity(self) -> Scaled:
         """The multiple of the identity that violates least: the best metric without learning."""
@@ -424,34 +419,3 @@ def rows_at(array: NDArray[Any], index: NDArray[Any] | slice) -> NDArray[Any]:
     if isinstance(index, np.ndarray) and index.dtype.kind in "iu":
         return array.take(index, axis=0)  # twice as fast as indexing
     return array[index]
-
-
-def best_scale_of_values(values: Floats, sign: NDArray[np.int8], bound: Floats, weight: Floats) -> Scaled:
-    """The scale s that minimises the weight of violated ``sign * (s * values - bound) <= 0``."""
-    upper = sign > 0
-    moves = values > 0  # constraints without a positive value stay as they are at every scale
-    with np.errstate(over="ignore"):
-        flip = bound[moves] / values[moves] * (1.0 + TOLERANCE * sign[moves])
-    order = np.argsort(flip, kind="stable")
-    flip = flip[order]
-    gain = np.where(upper[moves], weight[moves], -weight[moves])[order]
-    fixed = float(weight[~upper & ~moves].sum())
-    at_zero = fixed + float(weight[~upper & moves].sum())
-    cost = at_zero + np.concatenate([[0.0], np.cumsum(gain)])  # (events + 1,) between consecutive flips
-    edges = np.concatenate([[0.0], flip, [np.inf]])
-    distinct = edges[1:] > edges[:-1]
-    cost[~distinct] = np.inf
-    best = float(cost.min())
-    if cost[0] == best or not len(flip):
-        return Scaled(0.0, float(at_zero))
-    ties = np.flatnonzero(cost == best)
-    with np.errstate(over="ignore"):
-        k = int(ties[np.argmax(edges[ties + 1] / edges[ties])])  # the widest of the best intervals
-    high = edges[k + 1] if np.isfinite(edges[k + 1]) else 4.0 * edges[k]
-    return Scaled(float(np.sqrt(edges[k]) * np.sqrt(high)), best)
-
-
-def is_violated(values: Floats, sign: NDArray[np.int8], bound: Floats) -> NDArray[np.bool_]:
-    """Which constraints fail, given their values <C, A>."""
-    # s (q - b) > tol b; s q > (s + tol) b is the same with one temporary less.
-    return sign * values > (sign + TOLERANCE) * bound

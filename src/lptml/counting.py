@@ -1,11 +1,11 @@
 """What a candidate costs: its best scale, exact counts, and how few constraints decide that it loses.
 
-Along the ray {c A : c >= 0} each constraint flips at one scale, so the cost is a step function of c: upper
-bounds are broken one after another as c grows, lower bounds are met one after another. ``best_multiple``
-finds its exact minimum for constraints held in memory in linear time; ``exact_multiple`` does the same
-where constraints can only be counted, by branch and bound over c: on an interval [a, b] the cost is at
-least broken_upper(a) + broken_lower(b), so a few hundred scales a pass close in on the optimum in a few
-passes.
+Along the ray {c A : c >= 0} each constraint flips at one scale (``violation.flip``), so the cost is a step
+function of c: upper bounds are broken one after another as c grows, lower bounds are met one after another.
+``best_multiple`` finds its exact minimum for constraints held in memory in linear time; ``exact_multiple``
+does the same where constraints can only be counted, by branch and bound over c: on an interval [a, b] the
+cost is at least broken_upper(a) + broken_lower(b), so a few hundred scales a pass close in on the optimum in
+a few passes.
 
 Approximate counting (Section 3 of the paper, "Approximate counting"; Maron and Moore, "Hoeffding races",
 1994). Candidates are compared on growing random samples of the constraints, pair by pair on the same ones.
@@ -28,21 +28,17 @@ of that over all constraints, at confidence 1 - delta.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lptml._refine_kernel import sort_along
+from lptml._ray import best_on_ray, broken_from_places, flip_places
 from lptml._sdp_dense import product
-from lptml._shared import FixedMatrix, FixedSigns, FixedVector, Matrix, Vector, entry
-from lptml.constraints import TOLERANCE, ConstraintSet, Floats, Ints, Scaled, is_violated
+from lptml._shared import FixedMatrix, Matrix, Vector, entry
+from lptml.constraints import ConstraintSet, Floats, Ints, Scaled
+from lptml.violation import excess, is_violated
 
-#: Flips are placed half a tolerance inside the tolerance, so that a scale picked between them counts the same
-#: way when the metric is multiplied out and its distances are rounded.
-_MARGIN = 0.5 * TOLERANCE
-_BINS = 1024
 #: Products of one block: so small that no allocator asks the system for their memory each time. (Workers of
 #: Dask are told to give back whatever is larger.)
 _BLOCK_BYTES = 100_000
@@ -52,6 +48,8 @@ _PASSES = 12
 
 def best_multiple(constraints: ConstraintSet, A: Floats, slope: float = 0.0) -> Scaled:
     """The scale c that minimises cost(c A) + slope * c over constraints in memory.
+
+    It is ``ConstraintSet.best_scale`` without the factor of A: what the search calls for every candidate.
 
     Parameters
     ----------
@@ -78,9 +76,8 @@ def best_multiple(constraints: ConstraintSet, A: Floats, slope: float = 0.0) -> 
     >>> best_multiple(pairs, np.eye(1), slope=1.0)
     Scaled(scale=0.56..., cost=0.56...)
     """
-    c = _contiguous(constraints)
-    W = c.V[:0] if c.W is None else c.W
-    return Scaled(*_best_multiple(c.V, W, np.array(A, order="C"), c.sign, c.bound, c.weight, slope))
+    c = constraints
+    return best_on_ray(_values(c, A), c.sign, c.bound, c.weight, slope)
 
 
 def violations(constraints: ConstraintSet, A: Floats) -> NDArray[np.uint8]:
@@ -119,43 +116,15 @@ def _add_squares(V: FixedMatrix, A: Matrix, factor: float, values: Vector) -> No
             values[start + i] += factor * total
 
 
-@dataclass(frozen=True, eq=False)
-class Flips:
-    """The scale at which each constraint flips along a ray, for counts at many scales."""
-
-    at: Floats  # (n,) an upper bound is broken from here on, a lower one up to here; inf: never
-    lower: NDArray[np.bool_]  # (n,)
-    weight: Floats  # (n,)
-
-    @classmethod
-    def along(cls, A: Floats, blocks: Iterable[ConstraintSet]) -> Flips:
-        """The flips of the multiples of A, from blocks of constraints."""
-        parts = []
-        for block in blocks:
-            with np.errstate(divide="ignore", over="ignore"):
-                at = block.bound / np.maximum(block.values(A), 0.0) * (1.0 + _MARGIN * block.sign)
-            parts.append((at, block.sign < 0, block.weight))
-        at, lower, weight = (np.concatenate(part) for part in zip(*parts))
-        return cls(at, lower, weight)
-
-    def broken(self, scales: Floats) -> Floats:
-        """The weights of upper (first row) and of lower bounds broken at each scale: (2, k)."""
-        k = len(scales)
-        order = np.argsort(scales)
-        place = np.searchsorted(scales[order], self.at, side="right") + self.lower * (k + 1)
-        counts = np.bincount(place, weights=self.weight, minlength=2 * (k + 1)).reshape(2, k + 1)
-        broken = np.empty((2, k))
-        broken[0, order] = np.cumsum(counts[0])[:-1]
-        broken[1, order] = np.cumsum(counts[1, ::-1])[::-1][1:]
-        return broken
-
-
 def broken_weights(constraints: ConstraintSet, A: Floats, scales: Floats) -> Floats:
     """The weights of upper (first row) and of lower bounds that each multiple of A breaks: shape (2, k).
 
     A partitioned source sums this over its partitions.
     """
-    return Flips.along(A, [constraints]).broken(scales)
+    order = np.argsort(scales)
+    c, broken = constraints, np.empty((2, len(scales)))
+    broken[:, order] = broken_from_places(flip_places(c.values(A), c.sign, c.bound, c.weight, scales[order]))
+    return broken
 
 
 def worst_rows(constraints: ConstraintSet, A: Floats, count: int) -> tuple[Ints, Floats]:
@@ -164,13 +133,13 @@ def worst_rows(constraints: ConstraintSet, A: Floats, count: int) -> tuple[Ints,
     Worst first, ties to the lower number; fewer when fewer are violated.
     """
     values = constraints.values(A)
-    excess = constraints.sign * (values / constraints.bound - 1.0)
+    by = excess(values, constraints.sign, constraints.bound)
     rows = np.flatnonzero(is_violated(values, constraints.sign, constraints.bound))
     if len(rows) > count:
-        least = np.partition(excess[rows], len(rows) - count)[len(rows) - count]
-        rows = rows[excess[rows] >= least]
-    rows = rows[np.argsort(-excess[rows], kind="stable")][:count]
-    return rows, excess[rows]
+        least = np.partition(by[rows], len(rows) - count)[len(rows) - count]
+        rows = rows[by[rows] >= least]
+    rows = rows[np.argsort(-by[rows], kind="stable")][:count]
+    return rows, by[rows]
 
 
 def exact_multiple(
@@ -221,8 +190,8 @@ def _first_scales(sample: ConstraintSet, A: Floats, slope: float) -> Floats:
     with np.errstate(divide="ignore", over="ignore"):
         flip = sample.bound / np.maximum(values, 0.0)
     flip = np.sort(flip[np.isfinite(flip) & (flip > 0)])
-    if not len(flip):
-        return np.empty(0)
+    if not len(flip):  # the sample says nothing: look everywhere
+        return 2.0 ** np.arange(-_SCALES, _SCALES + 1, 2.0)
     quantiles = flip[np.linspace(0, len(flip) - 1, min(len(flip), _SCALES)).astype(np.int64)]
     guess = best_multiple(sample, A, slope).scale
     # Beyond the sample's own flips there may be more, on either side.
@@ -309,120 +278,3 @@ def difference_radius(mean: float, second_moment: float, width: float, m: int, n
     logarithm = math.log(6.0 / delta)
     bernstein = math.sqrt(2.0 * variance * logarithm / m) + 3.0 * width * logarithm / m
     return min(hoeffding, bernstein)
-
-
-@entry
-def _best_multiple(
-    V: FixedMatrix,
-    W: FixedMatrix,
-    A: Matrix,
-    sign: FixedSigns,
-    bound: FixedVector,
-    weight: FixedVector,
-    slope: float,
-) -> tuple[float, float]:
-    """Scale and cost of the best multiple, by bins of flips of which just the promising ones are sorted."""
-    n = V.shape[0]
-    flip = np.empty(n)
-    for i in range(n):
-        flip[i] = 0.0
-    _add_squares(V, A, 1.0, flip)
-    if W.shape[0] > 0:
-        _add_squares(W, A, -1.0, flip)
-    # The bits of a positive float, read as a whole number, rise with it, about like its logarithm.
-    bits = flip.view(np.int64)
-    at_zero = 0.0
-    first, last = 0, -1
-    for i in range(n):
-        if sign[i] < 0:
-            at_zero += weight[i]
-        flip[i] = bound[i] / flip[i] * (1.0 + _MARGIN * sign[i]) if flip[i] > 0.0 else np.inf
-        if 0.0 < flip[i] < np.inf:
-            first = bits[i] if last < 0 else min(first, bits[i])
-            last = max(last, bits[i])
-    if last < 0:
-        return 0.0, at_zero
-    width = (last - first) // _BINS + 1
-    place = np.empty(n, dtype=np.int64)
-    bins = np.empty((5, _BINS))
-    upper, lower = bins[0], bins[1]
-    left = bins[2]  # the smallest flip of every bin
-    before = bins[3]  # the cost just below the bin
-    promising = bins[4]
-    for b in range(_BINS):
-        upper[b] = lower[b] = promising[b] = 0.0
-        left[b] = np.inf
-    for i in range(n):
-        place[i] = -1
-        if 0.0 < flip[i] < np.inf:
-            b = (bits[i] - first) // width
-            place[i] = b
-            left[b] = min(left[b], flip[i])
-            if sign[i] > 0:
-                upper[b] += weight[i]
-            else:
-                lower[b] += weight[i]
-    best = at_zero
-    cost = at_zero
-    for b in range(_BINS):
-        cost += upper[b] - lower[b]
-        if left[b] < np.inf and slope == 0.0:
-            best = min(best, cost)
-    cost = at_zero
-    chosen = 0
-    for b in range(_BINS):
-        before[b] = cost
-        if left[b] < np.inf and cost - lower[b] + slope * left[b] <= best:
-            promising[b] = 1.0
-        cost += upper[b] - lower[b]
-    for i in range(n):
-        if place[i] >= 0 and promising[place[i]] > 0.0:
-            chosen += 1
-    index = np.empty(chosen, dtype=np.int64)
-    key = np.empty(chosen)
-    k = 0
-    for i in range(n):
-        if place[i] >= 0 and promising[place[i]] > 0.0:
-            index[k], key[k] = i, flip[i]
-            k += 1
-    sort_along(key, index, chosen)
-    best, scale, ratio = at_zero, 0.0, np.inf  # A = 0 wins ties
-    if slope > 0.0:
-        ratio = 0.0
-    cost = at_zero
-    b = -1
-    for k in range(chosen):
-        i = index[k]
-        if place[i] != b:
-            b = place[i]
-            cost = before[b]
-        if sign[i] > 0:
-            cost += weight[i]
-        else:
-            cost -= weight[i]
-        low = flip[i]
-        if slope > 0.0:
-            if sign[i] < 0 and cost + slope * low < best:
-                best, scale = cost + slope * low, low
-            continue
-        if cost > best:
-            continue
-        if k + 1 < chosen:
-            high = key[k + 1]
-            # Between bins that are not neighbours lie flips that were left out: no best interval is there.
-            after = place[index[k + 1]]
-            gap = False
-            for c in range(b + 1, after):
-                gap = gap or left[c] < np.inf
-            if gap:
-                continue
-        else:
-            high = np.inf
-            for c in range(b + 1, _BINS):
-                high = min(high, left[c])
-        if high <= low:
-            continue
-        if cost < best or high / low > ratio:
-            best, ratio = cost, high / low
-            scale = 2.0 * low if high == np.inf else math.sqrt(low) * math.sqrt(high)
-    return scale, best

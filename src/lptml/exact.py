@@ -26,10 +26,11 @@ import numpy as np
 
 from lptml._basis import minimal_basis, minimal_infeasible
 from lptml.certify import regulariser_arrays
-from lptml.constraints import TOLERANCE, ConstraintSet, Floats, Ints
+from lptml.constraints import ConstraintSet, Floats, Ints
 from lptml.objectives import Objective, make_objective
 from lptml.scaling import feature_scale
 from lptml.sdp import SOLVERS, Certificate, Problem, Solution, Status, check_matrix, solve_problem
+from lptml.violation import TOLERANCE, excess
 
 __all__ = [
     "Counts",
@@ -148,7 +149,7 @@ def violation_test(instance: Instance, A: Floats, index: Ints | None = None) -> 
     """
     F = instance.constraints if index is None else instance.constraints.take(index)
     instance.counts.violation_tests += F.n
-    return F.sign * (F.values(A) / F.bound - 1.0)
+    return excess(F.values(A), F.sign, F.bound)
 
 
 def basis_computation(instance: Instance, basis: Ints, entering: Ints) -> tuple[Ints, Solution]:

@@ -19,11 +19,10 @@ from lptml.constraints import (
     ConstraintSet,
     Floats,
     Scaled,
-    best_scale_of_values,
-    is_violated,
     psd_factor,
 )
 from lptml.validation import check_bounds, check_points, check_verdicts, check_weight
+from lptml.violation import is_violated
 
 _ROWS = 1 << 14  # pairs a block
 
@@ -130,10 +129,12 @@ class IndexedPairs:
             total += float(np.count_nonzero(wrong) if self.weight is None else wrong @ self.weight[rows])
         return total
 
-    def best_scale(self, A: Floats) -> Scaled:
-        """The multiple of A that violates least, exactly, by sorting."""
+    def best_scale(self, A: Floats, slope: float = 0.0) -> Scaled:
+        """The multiple c A that violates least, exactly; with a slope the one of least cost + slope * c."""
+        from lptml._ray import best_on_ray  # compiled code is loaded where it is needed
+
         weight = np.ones(self.n) if self.weight is None else self.weight
-        return best_scale_of_values(self.values(A), self.sign, self._bound(self.sign), weight)
+        return best_on_ray(self.values(A), self.sign, self._bound(self.sign), weight, slope)
 
     def best_identity(self) -> Scaled:
         """The multiple of the identity that violates least: the best metric without learning."""

@@ -19,15 +19,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from lptml._threads import share_out
 from lptml.constraints import (
-    TOLERANCE,
     ConstraintSet,
     Floats,
     Ints,
     Scaled,
-    best_scale_of_values,
     psd_factor,
 )
 from lptml.validation import check_bounds, check_points, check_weight
+from lptml.violation import limit
 
 #: Up to this many pairs the best scale is found by sorting all of them, above it by sorting this many.
 SCALE_PAIRS = 1 << 21
@@ -241,7 +240,7 @@ class LabelledPairs:
                 np.matmul(left[rows], right[columns].T, out=d2)
                 over = mask[: d2.size].reshape(shape)
                 slack = 1e-14 * (norms[rows].max() + norms[columns].max())
-                threshold = (1 + TOLERANCE) * u * u if same else (1 - TOLERANCE) * l * l
+                threshold = limit(1, u * u) if same else limit(-1, l * l)
                 _exceed(d2, threshold, slack, Z[rows], Z[columns], over)
                 if same:
                     total[0] += (0.5 if rows == columns else 1.0) * _weigh(over, w, rows, columns)
@@ -276,8 +275,13 @@ class LabelledPairs:
                 for left in range(last, N, _BLOCK):
                     yield rows, slice(left, min(left + _BLOCK, N)), False
 
-    def best_scale(self, A: Floats) -> Scaled:
-        """The multiple of A that violates least; above ``SCALE_PAIRS`` pairs the best one for that many."""
+    def best_scale(self, A: Floats, slope: float = 0.0) -> Scaled:
+        """The multiple c A that violates least; above ``SCALE_PAIRS`` pairs the best one for that many.
+
+        With a slope, the one of least cost + slope * c.
+        """
+        from lptml._ray import best_on_ray  # compiled code is loaded where it is needed
+
         few = self.n <= SCALE_PAIRS
         index = (
             np.arange(self.n) if few else np.random.default_rng(0).integers(self.n, size=SCALE_PAIRS)
@@ -293,8 +297,9 @@ class LabelledPairs:
             [_row_squares(Z[i[k : k + 65536]] - Z[j[k : k + 65536]]) for k in range(0, len(i), 65536)]
         )
         sign = np.where(similar, 1, -1).astype(np.int8)
-        best = best_scale_of_values(values, sign, np.where(similar, u * u, l * l), weight)
-        return best if few else Scaled(best.scale, self.cost(best.scale * A))
+        share = len(index) / self.n
+        best = best_on_ray(values, sign, np.where(similar, u * u, l * l), weight, slope * share)
+        return best if few else Scaled(best.scale, self.cost(best.scale * A) + slope * best.scale)
 
     def best_identity(self) -> Scaled:
         """The multiple of the identity that violates least: the best metric without learning."""

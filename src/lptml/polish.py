@@ -24,8 +24,9 @@ import numpy as np
 
 from lptml._compile import announce
 from lptml._refine_kernel import enumerate_lines, inside, sweep
-from lptml.constraints import TOLERANCE, ConstraintSet, Floats, Source
+from lptml.constraints import ConstraintSet, Floats, Source
 from lptml.scaling import feature_scale, scale_metric, unscale_metric
+from lptml.violation import limit
 
 #: Flips that ``enumerate_metrics`` may sort: about 0.1 s.
 ENUMERABLE = 6_000_000
@@ -40,7 +41,7 @@ class _Lines:
         self.V = constraints.V / self.scale
         self.W = None if constraints.W is None else constraints.W / self.scale
         self.sign = constraints.sign.astype(np.float64)
-        self.limit = constraints.bound * (1.0 + TOLERANCE * self.sign)
+        self.limit = limit(self.sign, constraints.bound)
         self.weight = np.array(constraints.weight)
         self.straight = np.zeros(constraints.n)
         self.move_to(scale_metric(A, self.scale))
@@ -224,12 +225,13 @@ def _best_line(constraints: ConstraintSet, cap: float) -> Floats | None:
         C = C - constraints.W[:, rows] * constraints.W[:, columns] * twice
     size = np.linalg.norm(C, axis=1)
     size = np.where(size > 0, size, 1.0)
+    sign, bound = constraints.sign.astype(np.float64), constraints.bound / size
     found = enumerate_lines(
         np.ascontiguousarray(C / size[:, None]),
-        constraints.sign.astype(np.float64),
-        constraints.bound / size,
+        sign,
+        bound,
+        limit(sign, bound),
         np.array(constraints.weight),
-        TOLERANCE,
         cap,
     )
     if found[-1] >= cap:
@@ -246,7 +248,7 @@ def _best_of_rank_one(constraints: ConstraintSet, cap: float) -> Floats | None:
         return None
     V, d = constraints.V, constraints.d
     sign = constraints.sign.astype(np.float64)
-    limit = constraints.bound * (1.0 + TOLERANCE * sign)
+    limits = limit(sign, constraints.bound)
     weight = np.array(constraints.weight)
     edge = np.sqrt(constraints.bound)
     tight = np.array(list(combinations(range(constraints.n), d - 1)))  # (m, d - 1)
@@ -263,7 +265,7 @@ def _best_of_rank_one(constraints: ConstraintSet, cap: float) -> Floats | None:
         G = np.einsum("mij,mj->mi", inverse, edge[tight] * np.array([1.0, *signs]))  # (m, d)
         Y = G @ V.T
         for g, h, y, x in zip(G, H, Y, X):
-            cost, left, right = sweep(y * y, 2.0 * x * y, x * x, sign, limit, weight, -1e200, 1e200, cap)
+            cost, left, right = sweep(y * y, 2.0 * x * y, x * x, sign, limits, weight, -1e200, 1e200, cap)
             if cost < cap:
                 g = g + inside(left, right) * h
                 cap, best = cost, np.outer(g, g)

@@ -21,13 +21,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lptml._compile import kernel
-from lptml.constraints import TOLERANCE, ConstraintSet, Floats, Ints, psd_factor
+from lptml.constraints import ConstraintSet, Floats, Ints, psd_factor
 from lptml.engines.errors import PartitionError
 from lptml.validation import check_points
 
 #: Rows of a block: its values stay in the second-level cache.
 ROWS = 1 << 16
-_FLIP_MARGIN = 0.5 * TOLERANCE  # as in lptml.counting
 _CACHE_BYTES = 1 << 27  # transformed points kept for the next partition of the same pass
 
 Keys = NDArray[np.int32]
@@ -309,27 +308,3 @@ def _pair_values(Z: Floats, left: Keys, right: Keys, out: Floats) -> None:
             t = Z[a, k] - Z[b, k]
             value += t * t
         out[i] = value
-
-
-@kernel
-def add_broken(
-    values: Floats, sign: NDArray[np.int8], bound: Floats, weight: Floats, scales: Floats, counts: Floats
-) -> None:
-    """Add weights to counts (2, k + 1) by kind and by the place of their flips among ascending scales.
-
-    The flips are those of ``counting.broken_weights``.
-    """
-    k = scales.shape[0]
-    for i in range(values.shape[0]):
-        place = k
-        if values[i] > 0.0:
-            flip = bound[i] / values[i] * (1.0 + _FLIP_MARGIN * sign[i])
-            low, high = 0, k
-            while low < high:
-                middle = (low + high) // 2
-                if scales[middle] <= flip:
-                    low = middle + 1
-                else:
-                    high = middle
-            place = low
-        counts[0 if sign[i] > 0 else 1, place] += weight[i]

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from joblib import effective_n_jobs
 
+from lptml._ray import broken_from_places
 from lptml._trial import join
 from lptml.bounds import resolve_bounds
 from lptml.constraints import ConstraintSet, Floats, Ints, Scaled
@@ -160,9 +161,9 @@ class PartitionedPairs:
         """See ``engines.base.PartitionedSource``."""
         order = np.argsort(scales)
         argument = np.ascontiguousarray(A, dtype=np.float64), np.ascontiguousarray(scales[order])
-        counts = np.sum(self._everywhere(_passes.broken, argument), axis=0)  # (2, k + 1)
+        places = np.sum(self._everywhere(_passes.broken, argument), axis=0)  # (2, k + 1)
         out = np.empty((2, len(scales)))
-        out[:, order] = _passes.merge_broken(counts)
+        out[:, order] = broken_from_places(places)
         return out
 
     def worst(
@@ -181,10 +182,14 @@ class PartitionedPairs:
             math.fsum(survey.at_infinity for survey in self.surveys),
         )
 
-    def best_scale(self, A: Floats) -> Scaled:
-        """The multiple of A that violates least, exactly, in a few passes."""
+    def best_scale(self, A: Floats, slope: float = 0.0) -> Scaled:
+        """The multiple c A that violates least, exactly, in a few passes; with a slope, plus slope * c."""
         return exact_multiple(
-            lambda scales: self.broken_weights(A, scales), self.sample(_SAMPLE), A, self.trivial_costs()[0]
+            lambda scales: self.broken_weights(A, scales),
+            self.sample(_SAMPLE),
+            A,
+            self.trivial_costs()[0],
+            slope,
         )
 
     def best_identity(self) -> Scaled:

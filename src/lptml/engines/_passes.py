@@ -12,11 +12,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from lptml._ray import flip_places
 from lptml._trial import join
-from lptml.constraints import ConstraintSet, Floats, Ints, is_violated
-from lptml.engines._blocks import Block, Layout, Table, add_broken
+from lptml.constraints import ConstraintSet, Floats, Ints
+from lptml.engines._blocks import Block, Layout, Table
 from lptml.engines.errors import PartitionError
 from lptml.sampling import Sample
+from lptml.violation import excess, is_violated
 
 Pass = Callable[[Iterator[tuple[int, Block]], Any], Any]
 #: Numbers, excesses and rows of the worst constraints of a partition.
@@ -103,17 +105,12 @@ def cost(blocks: Iterator[tuple[int, Block]], stack: Floats) -> Floats:
 
 
 def broken(blocks: Iterator[tuple[int, Block]], argument: tuple[Floats, Floats]) -> Floats:
-    """Weights by kind and place among the ascending scales: (2, k + 1); see ``merge_broken``."""
+    """Weights by kind and place among the ascending scales: (2, k + 1); see ``_ray.broken_from_places``."""
     A, scales = argument
-    counts = np.zeros((2, len(scales) + 1))
+    places = np.zeros((2, len(scales) + 1))
     for _, block in blocks:
-        add_broken(block.values(A), block.sign, block.bound, block.weight, scales, counts)
-    return counts
-
-
-def merge_broken(counts: Floats) -> Floats:
-    """Broken weights (2, k) at ascending scales: upper bounds from their flips on, lower ones up to them."""
-    return np.stack([np.cumsum(counts[0])[:-1], np.cumsum(counts[1, ::-1])[::-1][1:]])
+        places += flip_places(block.values(A), block.sign, block.bound, block.weight, scales)
+    return places
 
 
 def worst(
@@ -133,16 +130,16 @@ def _worse(
 ) -> Worst | None:
     """The worst of those known and those of a block."""
     values = block.values(A)
-    excess = block.sign * (values / block.bound - 1.0)
+    by = excess(values, block.sign, block.bound)
     wrong = is_violated(values, block.sign, block.bound)
     if known is not None and len(known[0]) == count:
-        wrong &= excess > known[1][-1]  # a tie would lose: its number is higher
+        wrong &= by > known[1][-1]  # a tie would lose: its number is higher
     rows = np.flatnonzero(wrong)
-    rows = rows[np.argsort(-excess[rows], kind="stable")]
+    rows = rows[np.argsort(-by[rows], kind="stable")]
     members = _first_members(rows, first, sample, count)
     if not len(members):
         return known
-    new = members + first, excess[members], block.take(members)
+    new = members + first, by[members], block.take(members)
     if known is None:
         return new
     return merge_worst([known, new], count)
