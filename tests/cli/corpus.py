@@ -7,6 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+# Options with which fit does next to nothing, from labels or pairs; and a short search from labels.
+QUICK = ["--max-trials", "1", "--no-refine"]
+SEARCH = ["--validation", "none"]
+
 ROWS = [
     ("a", 1.0, 2.0, "p"),
     ("b", 1.5, 1.0, "p"),

@@ -7,7 +7,6 @@ import inspect
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -101,24 +100,43 @@ def test_learner_options_are_the_parameters_of_the_estimators() -> None:
     assert both == set(inspect.signature(LPTML_Supervised).parameters) - left_out
 
 
-def test_defaults_in_the_help_are_those_of_the_estimators() -> None:
+# Defaults that the help says in other words than Python.
+IN_WORDS: dict[str, object] = {
+    "all features": None,
+    "as they are": None,
+    "none": None,
+    "all": None,
+    "the identity": None,
+    "where there are many constraints": "auto",
+    "refine": True,
+    "100, fewer above 10 features": "auto",
+}
+
+
+@pytest.mark.parametrize(("option", "text"), [(option, text) for option, _, text in COMMON + SUPERVISED])
+def test_defaults_in_the_help_are_those_of_the_estimators(option: str, text: str) -> None:
     from lptml import LPTML_Supervised
 
-    words = {"all features": None, "as they are": None, "none": None, "all": None, "the identity": None}
-    words |= {"where there are many constraints": "auto", "refine": True, "1": None}
-    words |= {"100, fewer above 13 features": "auto"}
-    parameters = inspect.signature(LPTML_Supervised).parameters
-    for option, _, text in COMMON + SUPERVISED:
-        stated = re.search(r"\[default: (.*)\]$", text)
-        assert stated, option
-        name = parameter_name(option)
-        default = parameters[name].default
-        if name == "random_state":
-            assert (stated.group(1), default) == ("0", None)  # the command line is reproducible by default
-        elif stated.group(1) in words:
-            assert words[stated.group(1)] == default, option
-        else:
-            assert stated.group(1) == f"{default:g}" if isinstance(default, float) else str(default), option
+    found = re.search(r"\[default: (.*)\]$", text)
+    assert found, option
+    stated, name = found.group(1), parameter_name(option)
+    default = inspect.signature(LPTML_Supervised).parameters[name].default
+    if name == "random_state":
+        assert (stated, default) == ("0", None)  # the command line is reproducible by default
+    elif name == "n_jobs":
+        assert (stated, default) == ("1", None)  # joblib's word for one
+    elif stated in IN_WORDS:
+        assert IN_WORDS[stated] == default
+    else:
+        assert stated == (f"{default:g}" if isinstance(default, float) else str(default))
+
+
+def test_the_help_tells_the_number_of_trials_that_the_estimators_do() -> None:
+    from lptml import LPTML
+
+    stated = next(text for option, _, text in COMMON if option == "--max-trials")
+    trials, features = re.search(r"\[default: (\d+), fewer above (\d+) features\]", stated).groups()
+    assert f'"auto" is {trials} up to {features} features' in LPTML.__doc__
 
 
 def test_bounds() -> None:
@@ -207,38 +225,6 @@ def test_version_and_completion() -> None:
 
 def test_no_colours_in_a_pipe() -> None:
     assert "\x1b" not in run("bench", "mars").stderr
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_leaves_the_old_file(tmp_path: Path, number: int) -> None:
-    target = tmp_path / "out.csv"
-    target.write_text("old")
-    code = (
-        "import click, signal, sys, time\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a test run may ignore it
-        "from lptml.cli import app\n"
-        "from lptml.cli.output import replacing\n"
-        "@click.command()\n"
-        "def slow():\n"
-        f"    with replacing({str(target)!r}) as temporary:\n"
-        "        temporary.write_text('half')\n"
-        "        print('ready', flush=True)\n"
-        "        time.sleep(60)\n"
-        "app.LazyGroup.get_command = lambda self, ctx, name: slow\n"
-        "app.cli(['slow'])\n"
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    process.send_signal(number)
-    _, stderr = process.communicate(timeout=30)
-    assert process.returncode == 128 + number
-    assert "no file was changed half-way" in stderr
-    assert "Traceback" not in stderr
-    assert target.read_text() == "old"
-    assert [p.name for p in tmp_path.iterdir()] == ["out.csv"]
 
 
 def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:

@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from sklearn.datasets import load_iris
+from tests.cli.corpus import SEARCH
 
 from lptml import LPTML_Supervised, load
 from lptml.cli.app import cli
 
 X, codes = load_iris(return_X_y=True)
 NAMES = ["setosa", "versicolor", "virginica"]
-FAST = ["--max-trials", "3", "--validation", "none"]
+FAST = ["--max-trials", "3", *SEARCH]
 
 
 def run(*arguments: str, code: int = 0, **extra: object) -> Result:
@@ -282,9 +283,10 @@ def test_datasets_feed_the_other_commands(folder: Path) -> None:
 
 def test_bench() -> None:
     result = json.loads(run("bench", "synthetic", "--repeat", "1", "--max-trials", "2", "--json").stdout)
-    row = result["rows"][0]
-    assert row["data"] == "synthetic"
-    assert row["cpu_seconds"] > 0
+    (row,) = result["rows"]
+    assert (row["data"], row["rows"], row["features"]) == ("synthetic", 100, 2)
+    assert row["lower_bound"] <= row["violation_rate"] < row["trivial_rate"]
+    assert isinstance(row["cpu_seconds"], float)
     assert "CPU s" in run("bench", "synthetic", "--repeat", "1", "--max-trials", "2").stdout
 
 

@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tests.cli.corpus import CSV, PAIRS, malformed
+from tests.cli.corpus import CSV, PAIRS, QUICK, SEARCH, malformed
 
 from lptml.cli.app import cli
 from lptml.cli.errors import INPUT, USAGE
 
 FILES = malformed()
-FAST = ["--max-trials", "1", "--no-refine"]
 COLUMNS = ["--label", "label", "--key", "id"]
 
 
@@ -22,16 +21,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("fuzz")
     (folder / "good.csv").write_text(CSV)
     (folder / "pairs.csv").write_text(PAIRS)
-    arguments = [
-        "fit",
-        str(folder / "good.csv"),
-        *COLUMNS,
-        "-o",
-        str(folder / "good.npz"),
-        *FAST,
-        "--validation",
-        "none",
-    ]
+    arguments = ["fit", str(folder / "good.csv"), *COLUMNS, "-o", str(folder / "good.npz"), *QUICK, *SEARCH]
     assert CliRunner().invoke(cli, arguments).exit_code == 0
     return folder
 
@@ -40,11 +30,11 @@ def commands(bad: str, folder: Path, out: str) -> list[list[str]]:
     """Every command that reads a file, with the bad file in every place where a file can stand."""
     good, model, pairs = (str(folder / name) for name in ("good.csv", "good.npz", "pairs.csv"))
     to = ["-o", out, "--force"]
-    fit = [*FAST, "--validation", "none", *to]
+    fit = [*QUICK, *SEARCH, *to]
     return [
         ["fit", bad, *COLUMNS, *fit],
-        ["fit", bad, "--key", "id", "--drop", "label", "--pairs", pairs, *FAST, *to],
-        ["fit", good, "--key", "id", "--drop", "label", "--pairs", bad, *FAST, *to],
+        ["fit", bad, "--key", "id", "--drop", "label", "--pairs", pairs, *QUICK, *to],
+        ["fit", good, "--key", "id", "--drop", "label", "--pairs", bad, *QUICK, *to],
         ["fit", good, *COLUMNS, "--regularization", "1", "--regularizer", bad, *fit],
         ["fit", good, *COLUMNS, "--checkpoint", bad, *fit],
         ["transform", model, bad, *to],

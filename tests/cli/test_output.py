@@ -6,7 +6,9 @@ import csv
 import io
 import json
 import os
+import re
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -16,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from tests.cli.corpus import QUICK
 
 from lptml.cli.app import cli
 from lptml.cli.errors import OUTPUT, USAGE
@@ -24,7 +27,6 @@ from lptml.cli.output import Kind, delimited_text, kind_of, write_columns
 unix = pytest.mark.skipif(sys.platform == "win32", reason="links and pipes of Unix")
 ROWS = "id,x,z,label\n" + "".join(f"r{i},{i % 5},{i % 3},{'ab'[i % 2]}\n" for i in range(12))
 LABEL = ["--label", "label", "--key", "id"]
-FAST = ["--max-trials", "1", "--no-refine"]
 
 
 def run(*arguments: str, code: int = 0, **extra: object) -> Result:
@@ -39,19 +41,19 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("data.csv").write_text(ROWS)
     Path("pairs.csv").write_text("r1,r2,same\nr3,r4,different\nr5,r6,same\nr7,r2,different\n")
     Path("R.csv").write_text("1,0\n0,2\n")
-    run("fit", "data.csv", *LABEL, *FAST, "-o", "m.npz")
+    run("fit", "data.csv", *LABEL, *QUICK, "-o", "m.npz")
     return tmp_path
 
 
 @pytest.mark.parametrize(
     ("arguments", "target"),
     [
-        (["fit", "data.csv", *LABEL, *FAST, "-o", "data.csv"], "data.csv"),
-        (["fit", "data.csv", *LABEL, *FAST, "-o", "m2.npz", "--report", "data.csv"], "data.csv"),
-        (["fit", "data.csv", *LABEL, *FAST, "-o", "m2.npz", "--checkpoint", "data.csv"], "data.csv"),
-        (["fit", "data.csv", *LABEL, *FAST, "--regularizer", "R.csv", "-o", "R.csv"], "R.csv"),
-        (["fit", "data.csv", "--pairs", "pairs.csv", *FAST, "-o", "pairs.csv"], "pairs.csv"),
-        (["report", "data.csv", *LABEL, *FAST, "-o", "data.csv"], "data.csv"),
+        (["fit", "data.csv", *LABEL, *QUICK, "-o", "data.csv"], "data.csv"),
+        (["fit", "data.csv", *LABEL, *QUICK, "-o", "m2.npz", "--report", "data.csv"], "data.csv"),
+        (["fit", "data.csv", *LABEL, *QUICK, "-o", "m2.npz", "--checkpoint", "data.csv"], "data.csv"),
+        (["fit", "data.csv", *LABEL, *QUICK, "--regularizer", "R.csv", "-o", "R.csv"], "R.csv"),
+        (["fit", "data.csv", "--pairs", "pairs.csv", *QUICK, "-o", "pairs.csv"], "pairs.csv"),
+        (["report", "data.csv", *LABEL, *QUICK, "-o", "data.csv"], "data.csv"),
         (["report", "data.csv", *LABEL, "--model", "m.npz", "-o", "m.npz"], "m.npz"),
         (["suspects", "data.csv", *LABEL, "-o", "data.csv"], "data.csv"),
         (["suspects", "data.csv", "--key", "id", "--pairs", "pairs.csv", "-o", "pairs.csv"], "pairs.csv"),
@@ -95,15 +97,15 @@ def test_two_outputs_are_two_files(folder: Path) -> None:
         ["-o", "a.npz", "--report", "./a.npz"],
         ["-o", "a.npz", "--checkpoint", "a.npz"],
     ):
-        said = run("fit", "data.csv", *LABEL, *FAST, *arguments, code=USAGE).stderr
+        said = run("fit", "data.csv", *LABEL, *QUICK, *arguments, code=USAGE).stderr
         assert "cannot be the same file" in said
     assert not Path("a.npz").exists()
 
 
-def results(name: str) -> list[str]:
+def results(name: str) -> dict[str, list[str]]:
     """The command that writes a result of each kind to ``name``."""
     return {
-        "model": ["fit", "data.csv", *LABEL, *FAST, "-o", name],
+        "model": ["fit", "data.csv", *LABEL, *QUICK, "-o", name],
         "page": ["report", "data.csv", *LABEL, "--model", "m.npz", "--repeats", "0", "-o", name],
         "table": ["suspects", "data.csv", *LABEL, "-o", name],
     }
@@ -155,7 +157,7 @@ def test_kinds_by_content(folder: Path) -> None:
     assert kind_of("none") is None
     np.savez("arrays.npz", X=np.eye(2))
     assert kind_of("arrays.npz") is Kind.ARRAYS
-    run("fit", "data.csv", *LABEL, *FAST, "-o", "n.npz", "--checkpoint", "c.npz")
+    run("fit", "data.csv", *LABEL, *QUICK, "-o", "n.npz", "--checkpoint", "c.npz")
     assert kind_of("c.npz") is Kind.CHECKPOINT
 
 
@@ -171,6 +173,44 @@ def test_a_pipe_stays_a_pipe(folder: Path, result: str) -> None:
     Path("copy").write_bytes(heard[0])
     assert kind_of("copy") is {"model": Kind.MODEL, "page": Kind.PAGE, "table": Kind.TEXT}[result]
     assert stat.S_ISFIFO(os.stat("pipe").st_mode)
+
+
+@unix
+@pytest.mark.parametrize(
+    ("result", "number"),
+    [
+        ("model", signal.SIGINT),
+        ("model", signal.SIGTERM),
+        ("page", signal.SIGINT),
+        ("table", signal.SIGTERM),
+    ],
+)
+def test_a_signal_leaves_the_old_file(folder: Path, result: str, number: int) -> None:
+    run(*results("old")[result])
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    code = (
+        "import os, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a test run may ignore it
+        "def wait(number):\n"  # the new file is whole, and not yet in its place
+        "    print('ready', flush=True)\n"
+        "    signal.pause()\n"
+        "os.fsync = wait\n"
+        "from lptml.cli import main\n"
+        "main()\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *results("old")[result]],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert re.fullmatch(r"\n?lptml: (interrupted|terminated); no file was changed half-way\n", said)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".npz"])
@@ -282,6 +322,6 @@ def test_names_of_files_are_written_out(folder: Path) -> None:
 
 
 def test_strong_words_are_bold_on_a_terminal_only(folder: Path) -> None:
-    model = ["fit", "data.csv", *LABEL, *FAST, "-o", "m.npz"]
+    model = ["fit", "data.csv", *LABEL, *QUICK, "-o", "m.npz"]
     assert "\x1b[1mm.npz\x1b[0m" in run(*model, color=True).stdout
     assert "\x1b" not in run(*model).stdout
