@@ -33,9 +33,11 @@ from lptml.validation import (
     check_bounds,
     check_margin,
     check_points,
+    check_spread,
     check_tuples,
     check_verdicts,
     check_weight,
+    spread_of_differences,
 )
 from lptml.violation import TOLERANCE as TOLERANCE
 from lptml.violation import Scaled as Scaled
@@ -146,6 +148,7 @@ class ConstraintSet:
             What violating each pair costs; 1 each by default.
         """
         V = check_points(V, "V", ndim=2)
+        check_spread(spread_of_differences(V), "V")
         y = check_verdicts(y, len(V))
         u, l = check_bounds(bounds)
         return cls(
@@ -187,6 +190,7 @@ class ConstraintSet:
         cls, near: Floats, far: Floats, margin: float, weight: ArrayLike | None
     ) -> ConstraintSet:
         n = len(near)
+        check_spread(np.maximum(spread_of_differences(near), spread_of_differences(far)), "the comparisons")
         return cls(
             V=np.ascontiguousarray(far),
             W=np.ascontiguousarray(near),
@@ -274,6 +278,16 @@ class ConstraintSet:
         return ConstraintSet(
             V=self.V / scale,
             W=None if self.W is None else self.W / scale,
+            sign=self.sign.view(),
+            bound=self.bound.view(),
+            weight=self.weight.view(),
+        )
+
+    def projected(self, P: Floats) -> ConstraintSet:
+        """The same constraints with every vector v mapped to P v, for P of shape (r, d)."""
+        return ConstraintSet(
+            V=self.V @ P.T,
+            W=None if self.W is None else self.W @ P.T,
             sign=self.sign.view(),
             bound=self.bound.view(),
             weight=self.weight.view(),

@@ -21,7 +21,14 @@ from lptml.constraints import (
     Scaled,
     psd_factor,
 )
-from lptml.validation import check_bounds, check_points, check_verdicts, check_weight
+from lptml.validation import (
+    check_bounds,
+    check_points,
+    check_spread,
+    check_verdicts,
+    check_weight,
+    spread_of_points,
+)
 from lptml.violation import is_violated
 
 _ROWS = 1 << 14  # pairs a block
@@ -62,6 +69,7 @@ class IndexedPairs:
     ) -> IndexedPairs:
         """Pairs given as two row numbers of X each, shape (n, 2), with verdicts y of +1 and -1."""
         points = check_points(X, "X", ndim=2)
+        check_spread(spread_of_points(points), "X")
         rows = np.asarray(indices)
         if rows.ndim != 2 or rows.shape[1] != 2 or rows.dtype.kind not in "iu":
             raise ValueError(
@@ -113,6 +121,10 @@ class IndexedPairs:
     def scaled(self, scale: Floats) -> IndexedPairs:
         """The same pairs with every feature divided by its entry of ``scale``."""
         return replace(self, X=self.X / scale)
+
+    def projected(self, P: Floats) -> IndexedPairs:
+        """The same pairs of the points mapped by P (r, d)."""
+        return replace(self, X=self.X @ P.T)
 
     def values(self, A: Floats) -> Floats:
         """The squared distance of every pair, shape (n,)."""

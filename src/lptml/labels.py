@@ -25,7 +25,14 @@ from lptml.constraints import (
     Scaled,
     psd_factor,
 )
-from lptml.validation import check_bounds, check_points, check_weight
+from lptml.validation import (
+    check_bounds,
+    check_heaviest,
+    check_points,
+    check_spread,
+    check_weight,
+    spread_of_points,
+)
 from lptml.violation import limit
 
 #: Up to this many pairs the best scale is found by sorting all of them, above it by sorting this many.
@@ -76,6 +83,7 @@ class LabelledPairs:
     ) -> LabelledPairs:
         """See ``ConstraintSet.from_labels``, which documents the parameters."""
         points, labels = check_points(X, "X", ndim=2), np.asarray(y)
+        check_spread(spread_of_points(points), "X")
         if labels.shape != (len(points),):
             raise ValueError(
                 f"y must have one label a point: expected {len(points)}, got shape {labels.shape}"
@@ -212,6 +220,10 @@ class LabelledPairs:
     def scaled(self, scale: Floats) -> LabelledPairs:
         """The same pairs with every feature divided by its entry of ``scale``."""
         return replace(self, X=self.X / scale)
+
+    def projected(self, P: Floats) -> LabelledPairs:
+        """The same pairs of the points mapped by P (r, d)."""
+        return replace(self, X=self.X @ P.T)
 
     def cost(self, A: Floats) -> Any:
         """The weight of the pairs that A violates, over all pairs: a float, or shape (k,) for a stack."""
@@ -369,4 +381,5 @@ def _kind_weights(class_weight: str | dict[int, float] | None, sizes: Ints) -> t
         raise ValueError(f"class_weight must give weights for +1 and -1, got {class_weight!r}") from None
     if not (0 <= similar_weight < np.inf and 0 <= dissimilar_weight < np.inf):
         raise ValueError(f"class_weight must hold finite weights that are not negative, got {class_weight!r}")
+    check_heaviest(np.array([similar_weight, dissimilar_weight]), "class_weight")
     return similar_weight, dissimilar_weight

@@ -117,9 +117,17 @@ def judge(
     known = _labelled(labels)
     if not known.any():
         raise ValueError("y labels no point: every label is -1")
-    codes = np.unique(labels[known], return_inverse=True)[1].astype(np.int64)
+    classes, inverse = np.unique(labels[known], return_inverse=True)
+    codes = inverse.astype(np.int64)
     rng = np.random.default_rng(0 if random_state is None else random_state)
     given = None if weight is None else weight[known]
+    if given is not None:
+        idle = np.flatnonzero(np.bincount(codes, weights=given) == 0)
+        if len(idle):
+            label = classes[idle[0]]
+            raise ValueError(
+                f"sample_weight leaves no weight to the label {label!r}, of which nothing is known"
+            )
     return trust_labels(points[known], codes, int(codes.max()) + 1, weight=given, rng=rng)
 
 

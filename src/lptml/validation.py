@@ -12,6 +12,10 @@ Ints = NDArray[np.int64]
 LONGEST = 1e100
 SHORTEST = 1e-100
 
+#: The largest weight must lie between these: pairs weigh the products of their points' weights.
+LIGHTEST = 1e-50
+HEAVIEST = 1e50
+
 
 def check_points(X: ArrayLike, name: str, *, ndim: int) -> Floats:
     """X as a C-contiguous float64 array of finite numbers with at least one feature."""
@@ -28,7 +32,42 @@ def check_points(X: ArrayLike, name: str, *, ndim: int) -> Floats:
         raise ValueError(f"{name} has no features: shape {array.shape}")
     if not np.isfinite(array).all():
         raise ValueError(f"{name} contains NaN or infinity")
+    check_magnitude(array, name)
     return array
+
+
+def check_magnitude(points: Floats, name: str) -> None:
+    """Refuse values whose squares overflow."""
+    if points.size and not (points.min() >= -LONGEST and points.max() <= LONGEST):
+        raise ValueError(
+            f"{name} holds a value of magnitude above {LONGEST:g}, "
+            "whose squared distances overflow: rescale the features"
+        )
+
+
+def check_spread(spread: Floats, name: str) -> None:
+    """Refuse features that vary, but by less than can be squared; ``spread`` is the range of each."""
+    lost = np.flatnonzero((spread > 0) & (spread < SHORTEST))
+    if len(lost):
+        raise ValueError(
+            f"feature {lost[0]} of {name} varies by {spread[lost[0]]:.2g}, less than {SHORTEST:g}: "
+            "squared distances vanish; rescale the features"
+        )
+
+
+def spread_of_points(points: Floats) -> Floats:
+    """The range of each feature over points (n, d)."""
+    return np.ptp(points, axis=0) if len(points) else np.zeros(points.shape[1])
+
+
+def spread_of_tuples(tuples: Floats) -> Floats:
+    """The largest range of each feature within a tuple, over tuples (n, size, d)."""
+    return np.ptp(tuples, axis=1).max(axis=0, initial=0.0)
+
+
+def spread_of_differences(V: Floats) -> Floats:
+    """The largest difference of each feature, over difference vectors (n, d)."""
+    return np.maximum(V.max(axis=0, initial=0.0), -V.min(axis=0, initial=0.0))
 
 
 def check_verdicts(y: ArrayLike, n: int) -> Floats:
@@ -50,7 +89,7 @@ def check_bounds(bounds: tuple[float, float]) -> tuple[float, float]:
         raise ValueError(f"bounds must be a pair of numbers (u, l), got {bounds!r}") from None
     if not (0 < u < np.inf and 0 < l < np.inf):
         raise ValueError(f"bounds (u, l) must be positive and finite, got ({u}, {l})")
-    if not (SHORTEST <= min(u, l) and max(u, l) <= LONGEST):
+    if not (min(u, l) >= SHORTEST and max(u, l) <= LONGEST):
         raise ValueError(
             f"bounds (u, l) must lie between {SHORTEST:g} and {LONGEST:g}, got ({u:g}, {l:g}): their squares "
             "would leave the range of floating point"
@@ -76,10 +115,21 @@ def check_weight(weight: ArrayLike | None, n: int, name: str = "weight") -> Floa
         raise ValueError(f"{name} must have shape ({n},), got {array.shape}")
     if not np.isfinite(array).all() or (array < 0).any():
         raise ValueError(f"{name} must hold finite numbers that are not negative")
+    check_heaviest(array, name)
     rounded = exact_sum_grid(array)
     if n and not rounded.any():
         raise ValueError(f"{name} is zero everywhere: nothing would be learned")
     return rounded
+
+
+def check_heaviest(weight: Floats, name: str) -> None:
+    """Refuse weights whose sums and products leave the range of float64; zeros alone are another matter."""
+    heaviest = float(weight.max(initial=0.0))
+    if heaviest > 0 and not LIGHTEST <= heaviest <= HEAVIEST:
+        raise ValueError(
+            f"the largest {name} must lie between {LIGHTEST:g} and {HEAVIEST:g}, got {heaviest:g}: "
+            "divide the weights by it"
+        )
 
 
 def exact_sum_grid(weight: Floats) -> Floats:

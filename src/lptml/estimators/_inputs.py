@@ -15,6 +15,8 @@ from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
+from lptml import validation
+
 __all__ = [
     "ArrayPreprocessor",
     "FloatArray",
@@ -23,8 +25,8 @@ __all__ = [
     "check_magnitude",
     "check_metric",
     "check_pair_labels",
-    "check_point_labels",
     "check_penalty",
+    "check_point_labels",
     "check_preprocessor",
     "check_weight",
     "form_points",
@@ -42,9 +44,9 @@ TUPLE_NAMES = {2: "pairs", 3: "triplets", 4: "quadruplets"}
 #: Entries of the penalty beyond this would overflow where it meets a metric.
 LARGEST_PENALTY = 1e200
 
-#: Squared differences of features beyond these would overflow or vanish in float64.
-LARGEST_FEATURE = 1e100
-SMALLEST_SPREAD = 1e-100
+#: Entries of a metric to start from lie between these, if they are not zero.
+LARGEST_ENTRY = 1e150
+SMALLEST_ENTRY = 1e-150
 
 
 class InputTypeError(ValueError, TypeError):
@@ -135,13 +137,13 @@ def _shape_of(data: Any) -> NDArray[Any]:
     return array
 
 
-def check_magnitude(points: FloatArray, name: str) -> None:
-    """Refuse values whose squares leave the range of float64."""
-    if points.size and np.abs(points).max() > LARGEST_FEATURE:
-        raise ValueError(
-            f"{name} holds a value of magnitude above {LARGEST_FEATURE:g}, "
-            "whose squared distances overflow: rescale the features"
-        )
+def check_magnitude(points: FloatArray, name: str, *, learning: bool = True) -> None:
+    """Refuse values whose squares overflow and, where a metric is learned, features whose squares vanish."""
+    validation.check_magnitude(points, name)
+    if learning:
+        tuples = points.ndim == 3
+        spread = validation.spread_of_tuples(points) if tuples else validation.spread_of_points(points)
+        validation.check_spread(spread, name)
 
 
 def frame_names(X: Any) -> NDArray[Any] | None:
@@ -192,7 +194,6 @@ def form_tuples(tuples: Any, size: int, preprocessor: Preprocessor | None, estim
         )
     except TypeError as error:
         raise InputTypeError(f"{name} must hold numbers: {error}") from error
-    check_magnitude(array, name)
     return np.ascontiguousarray(array)
 
 
@@ -276,6 +277,8 @@ def check_point_labels(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.int64]]
 def check_weight(weight: Any, n: int, *, name: str = "sample_weight") -> FloatArray | None:
     """Return weights as float64 (n,), or None; they must be finite, not negative, and not all zero.
 
+    Weights so small that no sum with the others would notice them are zero from here on.
+
     Examples
     --------
     >>> check_weight([1, 2], 2)
@@ -297,7 +300,8 @@ def check_weight(weight: Any, n: int, *, name: str = "sample_weight") -> FloatAr
         raise ValueError(f"{name} holds negative weights")
     if not (array > 0).any():
         raise ValueError(f"{name} is zero everywhere: nothing is left to learn from")
-    return np.asarray(array, dtype=np.float64)
+    validation.check_heaviest(array, name)
+    return np.where(validation.exact_sum_grid(array) > 0, array, 0.0)
 
 
 def check_metric(metric: Any, d: int, name: str) -> FloatArray | None:
@@ -315,6 +319,11 @@ def check_metric(metric: Any, d: int, name: str) -> FloatArray | None:
     if matrix.shape != (d, d):
         raise ValueError(f"{name} must have shape ({d}, {d}), got {matrix.shape}")
     largest = float(np.abs(matrix).max())
+    if largest > 0 and not SMALLEST_ENTRY <= largest <= LARGEST_ENTRY:
+        raise ValueError(
+            f"the largest entry of {name} must lie between {SMALLEST_ENTRY:g} and {LARGEST_ENTRY:g}, "
+            f"got {largest:g}"
+        )
     if not np.allclose(matrix, matrix.T, rtol=0.0, atol=1e-8 * largest):
         raise ValueError(f"{name} must be symmetric")
     matrix = (matrix + matrix.T) / 2

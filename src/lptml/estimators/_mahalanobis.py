@@ -120,18 +120,19 @@ class MahalanobisMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
                 raise _inputs.InputTypeError(f"X must hold numbers: {error}") from error
             if names is not None:
                 self._same_names(names, reset)
-            _inputs.check_magnitude(points, "X")
         elif reset:
             self._take_features(points.shape[1])
             if len(points) < min_samples:
                 raise ValueError(f"X has {len(points)} sample(s), a minimum of {min_samples} is required")
         else:
             self._same_features(points.shape[1], "the points of the preprocessor")
+        _inputs.check_magnitude(points, "X", learning=reset)
         return np.ascontiguousarray(points)
 
     def _tuples(self, tuples: Any, size: int, *, reset: bool = False) -> FloatArray:
         """Return tuples (n, size, d), through the preprocessor where they are indices; ``reset`` in fit."""
         array = _inputs.form_tuples(tuples, size, self.preprocessor_, self)
+        _inputs.check_magnitude(array, _inputs.TUPLE_NAMES[size], learning=reset)
         if reset:
             self._take_features(array.shape[2])
         else:
