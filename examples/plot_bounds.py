@@ -16,7 +16,9 @@ from lptml.plots import PairDistancesDisplay
 X, y = load_iris(return_X_y=True)
 figure, panels = plt.subplots(1, 3, figsize=(11, 3.2), sharey=True)
 for ax, ratio in zip(panels, (0.5, 1.0, 1.5)):
-    model = LPTML_Supervised(bounds=ratio, max_trials=10, validation=None, random_state=0).fit(X, y)
+    model = LPTML_Supervised(
+        bounds=ratio, max_trials=10, constraints="all", temperature=0.0, shrinkage=0.0, random_state=0
+    ).fit(X, y)
     PairDistancesDisplay.from_estimator(model, X, y, ax=ax)
     ax.set(title=f"u / l = {ratio}: {model.violation_rate_:.1%} violated")
 plt.tight_layout()

@@ -16,7 +16,9 @@ from lptml.plots import SearchHistoryDisplay
 X, y = load_iris(return_X_y=True)
 figure, panels = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True)
 for ax, refine in zip(panels, (False, True)):
-    model = LPTML_Supervised(max_trials=60, refine=refine, validation=None, random_state=0).fit(X, y)
+    model = LPTML_Supervised(
+        max_trials=60, refine=refine, constraints="all", temperature=0.0, shrinkage=0.0, random_state=0
+    ).fit(X, y)
     SearchHistoryDisplay.from_estimator(model, ax=ax)
     ax.set(title="search and refinement" if refine else "plain search")
     print(

@@ -61,7 +61,7 @@ def test_a_time_limit_does_not_count_the_compilation(tmp_path):
     code = (
         "import numpy as np; from lptml import LPTML_Supervised;"
         "X = np.random.default_rng(0).normal(size=(40, 4)); y = np.arange(40) % 3;"
-        "model = LPTML_Supervised(validation=None, max_trials=5, time_limit=2.0, random_state=0).fit(X, y);"
+        "model = LPTML_Supervised(max_trials=5, time_limit=2.0, random_state=0).fit(X, y);"
         "print(model.n_trials_)"
     )
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}

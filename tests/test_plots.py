@@ -24,7 +24,9 @@ X, y = load_iris(return_X_y=True)
 
 @pytest.fixture(scope="module")
 def model() -> LPTML_Supervised:
-    return LPTML_Supervised(max_trials=3, validation=None, random_state=0).fit(X, y)
+    return LPTML_Supervised(
+        max_trials=3, constraints="all", temperature=0.0, shrinkage=0.0, random_state=0
+    ).fit(X, y)
 
 
 @pytest.fixture(autouse=True)

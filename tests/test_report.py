@@ -22,7 +22,9 @@ y = np.array(["setosa", "versicolor", "virginica"])[codes]
 
 @pytest.fixture(scope="module")
 def model() -> LPTML_Supervised:
-    return LPTML_Supervised(max_trials=3, validation=None, random_state=0).fit(X, y)
+    return LPTML_Supervised(
+        max_trials=3, constraints="all", temperature=0.0, shrinkage=0.0, random_state=0
+    ).fit(X, y)
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +116,9 @@ def test_a_metric_chosen_by_validation_shows_the_choice_and_no_search(suspicion:
 
 def test_progress_is_told_of_every_split(suspicion: np.ndarray) -> None:
     told: list[tuple[int, int]] = []
-    model = LPTML_Supervised(max_trials=0, validation=None, random_state=0).fit(X, y)
+    model = LPTML_Supervised(
+        max_trials=0, constraints="all", temperature=0.0, shrinkage=0.0, random_state=0
+    ).fit(X, y)
     labels_report(
         model, X, y, suspicion=suspicion, n_suspects=0, repeats=2, progress=lambda *now: told.append(now)
     )

@@ -22,13 +22,25 @@ if TYPE_CHECKING:
         RCA_Supervised,
     )
     from lptml.constraints import ConstraintSet
-    from lptml.estimators import LPTML, LPTML_Quadruplets, LPTML_Supervised, LPTML_Triplets
+    from lptml.estimators import (
+        LPTML,
+        LPTML_Quadruplets,
+        LPTML_Supervised,
+        LPTML_SupervisedCV,
+        LPTML_Triplets,
+    )
     from lptml.estimators.robust import LabelCleaner, RobustKNeighborsClassifier
     from lptml.io import load, save
     from lptml.suspects import suspicion
 
 _HOME = {
-    "lptml.estimators": ["LPTML", "LPTML_Supervised", "LPTML_Triplets", "LPTML_Quadruplets"],
+    "lptml.estimators": [
+        "LPTML",
+        "LPTML_Supervised",
+        "LPTML_SupervisedCV",
+        "LPTML_Triplets",
+        "LPTML_Quadruplets",
+    ],
     "lptml.estimators.robust": ["LabelCleaner", "RobustKNeighborsClassifier"],
     "lptml.baselines": [
         "ITML",
@@ -59,6 +71,7 @@ __all__ = [
     "ITML_Supervised",
     "LPTML_Quadruplets",
     "LPTML_Supervised",
+    "LPTML_SupervisedCV",
     "LPTML_Triplets",
     "LabelCleaner",
     "MMC_Supervised",

@@ -1,9 +1,21 @@
-"""The whole pipeline from constraints to a metric: search, refine, canonical re-solve.
+"""The whole pipeline from constraints to a metric: search, refine, shrink, canonical re-solve.
 
-    source ──> search (Algorithm 2) ──> candidates ──> refine ──> A ──> canonical metric and support
+    source ──> search (Algorithm 2) ──> candidates ──> refine ──> shrink ──> A ──> canonical metric, support
 
 Every estimator learns through ``learn``, and its options are theirs. ``refine=False`` is the algorithm of the
 paper alone.
+
+Refinement minimises a bounded loss, sum_i weight_i sigmoid(-margin_i / T), which tends to the weight of the
+violated constraints as the temperature T falls to 0. At T > 0 no constraint pays more than its weight either,
+but clear margins pay less than narrow ones, which averages over noise near the boundary. The pattern is that
+of MM-estimation (Yohai 1987): a start of high breakdown, here the candidate that violates least, then an
+efficient step from there. At T = 0 refinement goes on to the count itself, by reheating and exact line
+searches (``refine``).
+
+References
+----------
+Yohai, V. J. (1987). High breakdown-point and high efficiency robust estimates for regression. The Annals of
+Statistics 15 (2), 642-656.
 """
 
 from __future__ import annotations
@@ -17,10 +29,12 @@ from collections.abc import Callable
 import numpy as np
 
 from lptml._learned import Learned
+from lptml._projection import SEARCHED, leading_directions, projected
+from lptml._remote import nearby
 from lptml._trial import compile_trial
-from lptml.anneal import Schedule, cool, truncate
+from lptml.anneal import Schedule, blend, cool, representative, truncate
 from lptml.canonical import Canonical, canonical, in_memory, solved_quickly
-from lptml.constraints import ConstraintSet, Floats, Source
+from lptml.constraints import ConstraintSet, Floats, Source, psd_factor
 from lptml.engines import Engine, make_engine
 from lptml.engines.base import PartitionedSource
 from lptml.labels import LabelledPairs
@@ -28,10 +42,14 @@ from lptml.refine import RefinementInterruptedWarning, Stop
 from lptml.refine import refine as refine_metrics
 from lptml.scaling import feature_scale
 from lptml.search import Progress, SearchResult, SearchStatus, search
+from lptml.starts import default_starts
 
 _SEARCH_SHARE = 0.5  # of a time limit, if refinement follows
 
-_TRIALS = 100  # of a search by default
+#: At a positive temperature: steps, and the temperature of the first, in units of the largest bound. Warm, so
+#: that the start is improved and not forgotten; 200 steps, or .15, end within .3 points on the 13 development
+#: sets of docs/generalisation.md.
+_STEPS, _WARM = 100, 0.5
 _AT_ONCE = (SearchStatus.INTERRUPTED, SearchStatus.STOPPED)  # the user wants to have it now
 _STATUS = {
     Stop.FINISHED: SearchStatus.COMPLETED,
@@ -45,10 +63,14 @@ _STATUS = {
 def learn(
     source: Source | PartitionedSource,
     *,
-    max_trials: int | str = "auto",
+    max_trials: int = 100,
+    search_components: int | None = SEARCHED,
     epsilon: float = 0.5,
     objective: str = "trace",
     refine: bool = True,
+    temperature: float = 0.0,
+    prior: Floats | None = None,
+    shrinkage: float = 0.0,
     regularization: float = 0.0,
     regularizer: Floats | None = None,
     n_components: int | None = None,
@@ -62,6 +84,7 @@ def learn(
     callback: Callable[[float, Floats], object] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     lower_bound_seconds: float = 0.0,
+    solve_support: bool = True,
 ) -> Learned:
     """Learn the metric that violates as little of the constraints as can be found.
 
@@ -69,14 +92,23 @@ def learn(
     ----------
     source : Source
         Constraints with their bounds and weights.
-    max_trials : int or "auto"
-        Trials of the search (the paper's t); 0 leaves all to the refinement. "auto": 100 up to 10 features,
-        then ever fewer, because the time of a trial grows with the sixth power of their number while
-        refinement gains more by then; 100 in any case without refinement.
+    max_trials : int
+        Trials of the search (the paper's t); 0 leaves all to the refinement.
+    search_components : int, optional
+        Where there are more features the search looks among metrics of the leading directions under the
+        prior, this many; None: in all directions. A trial takes the sixth power of their number.
     epsilon, objective, approximate_counting, engine, n_jobs, verbose, checkpoint
         Of the search; see ``search.search``.
     refine : bool
         Refine what the search finds; False is the algorithm of the paper.
+    temperature : float
+        T of the bounded loss, relative to the largest bound; 0 is the count. Without ``refine`` it must be 0.
+    prior : array of shape (d, d), optional
+        The metric that is one of the starts, that gives the search its directions, and that the result is
+        shrunk to; the standardised metric by default.
+    shrinkage : float in [0, 1]
+        How far to move the result towards the prior, brought to the same mean squared distance; 1 is the
+        prior itself.
     regularization, regularizer : float, array of shape (d, d)
         eta and R of a penalty eta * <R, A>; R is the identity by default.
     n_components : int, optional
@@ -91,6 +123,8 @@ def learn(
         Called as ``callback(cost, A)`` now and then, with the best so far; a true result stops.
     lower_bound_seconds : float
         Time to spend on a proven lower bound (``lower_bounds.certify``); 0 for none.
+    solve_support : bool
+        Whether to solve for the canonical metric and its support, where that is quick.
 
     Returns
     -------
@@ -108,69 +142,161 @@ def learn(
     True
     """
     d = source.d
-    if isinstance(max_trials, str):
-        if max_trials != "auto":
-            raise ValueError(f'max_trials must be a whole number or "auto", got {max_trials!r}')
-        max_trials = _trials(d) if refine else _TRIALS
-    if not (refine or max_trials > 0):
-        raise ValueError("nothing to do: max_trials is 0 and refine is False")
-    if not 0 <= regularization < np.inf:
-        raise ValueError(f"regularization must be a finite number >= 0, got {regularization}")
-    if n_components is not None and not 1 <= n_components <= d:
-        raise ValueError(f"n_components must lie in 1..{d}, got {n_components}")
+    _check(d, max_trials, search_components, refine, temperature, shrinkage, regularization, n_components)
     starts = [] if initial_metric is None else [np.array(initial_metric, dtype=np.float64)]
-    if starts and starts[0].shape != (d, d):
-        raise ValueError(f"initial_metric must have shape ({d}, {d}), got {starts[0].shape}")
+    for name, matrix in (("initial_metric", initial_metric), ("prior", prior)):
+        if matrix is not None and np.shape(matrix) != (d, d):
+            raise ValueError(f"{name} must have shape ({d}, {d}), got {np.shape(matrix)}")
     R = np.eye(d) if regularizer is None else np.array(regularizer, dtype=np.float64)
     penalty = regularization * R if regularization > 0 else None
     runner = make_engine(engine, n_jobs=n_jobs)
     move = getattr(source, "on", None)  # partitions that can be read anywhere are read where the trials run
     source = source if move is None else move(runner)
     seed = int(np.random.SeedSequence().generate_state(1)[0]) if random_state is None else random_state
-    _compile_now(searching=max_trials > 0, refining=refine)
+    _compile_now(searching=max_trials > 0, refining=refine and temperature == 0)
     watch = _Watch(time_limit, callback)
+    sample = representative(nearby(source), np.random.default_rng(seed))
+    anchor = default_starts(sample)[0] if prior is None else np.array(prior, dtype=np.float64)
     found = None
     if max_trials > 0:
+        P = None
+        if search_components is not None and search_components < d:
+            P = leading_directions(sample, psd_factor(anchor), search_components)
         found = search(
-            source,
+            source if P is None else projected(source, P),
             max_trials=max_trials,
             epsilon=epsilon,
             objective=objective,
-            regularizer=R if regularization > 0 else None,
+            regularizer=None if penalty is None else R if P is None else _restricted(R, P),
             eta=regularization,
             engine=runner,
             random_state=seed,
             time_limit=watch.left(_SEARCH_SHARE if refine else 1.0),
-            callback=None if callback is None else watch.of_search,
+            callback=None if callback is None else watch.of_search(P),
             verbose=verbose,
             checkpoint=checkpoint,
             approximate_counting=approximate_counting,
         )
-        starts += [candidate.A for candidate in found.candidates]
-        if found.status in _AT_ONCE:
-            refine = False
-    if refine:
+        starts += [candidate.A if P is None else P.T @ candidate.A @ P for candidate in found.candidates]
+    if prior is not None or temperature > 0:
+        starts.append(anchor)
+    status = SearchStatus.COMPLETED if found is None else found.status
+    if refine and status not in _AT_ONCE:
+        A, candidates, stop = _refined(
+            source, sample, starts or [anchor], temperature, n_components, penalty, seed, watch
+        )
+        if found is None or status is SearchStatus.COMPLETED or stop is not SearchStatus.COMPLETED:
+            status = stop  # a search cut short says so
+    else:
+        candidates = _ranked(source, starts, n_components, penalty)
+        A = candidates[0]
+    if shrinkage > 0:
+        A = blend(sample, A, anchor, shrinkage)
+        A = A if n_components is None else truncate(A, n_components, feature_scale(sample))
+        A = _at_best_scale(nearby(source), A, penalty)
+    exact = temperature == 0 and shrinkage == 0 and penalty is None and n_components is None
+    return _conclude(
+        source,
+        A,
+        _in_full(source, A),
+        penalty,
+        candidates,
+        status,
+        found,
+        watch,
+        exact,
+        solve_support,
+        lower_bound_seconds,
+        seed,
+    )
+
+
+def _check(
+    d: int,
+    max_trials: int,
+    search_components: int | None,
+    refine: bool,
+    temperature: float,
+    shrinkage: float,
+    regularization: float,
+    n_components: int | None,
+) -> None:
+    """Every ValueError of ``learn`` about numbers."""
+    if not isinstance(max_trials, int | np.integer) or isinstance(max_trials, bool) or max_trials < 0:
+        raise ValueError(f"max_trials must be a whole number that is not negative, got {max_trials!r}")
+    if search_components is not None and search_components < 1:
+        raise ValueError(f"search_components must be at least 1 or None, got {search_components!r}")
+    if not (refine or max_trials > 0):
+        raise ValueError("nothing to do: max_trials is 0 and refine is False")
+    if not 0 <= temperature < np.inf:
+        raise ValueError(f"temperature must be a finite number >= 0, got {temperature}")
+    if temperature > 0 and not refine:
+        raise ValueError("temperature is the refinement's: with refine=False it must be 0")
+    if not 0 <= shrinkage <= 1:
+        raise ValueError(f"shrinkage must lie in [0, 1], got {shrinkage}")
+    if not 0 <= regularization < np.inf:
+        raise ValueError(f"regularization must be a finite number >= 0, got {regularization}")
+    if n_components is not None and not 1 <= n_components <= d:
+        raise ValueError(f"n_components must lie in 1..{d}, got {n_components}")
+
+
+def _restricted(R: Floats, P: Floats) -> Floats:
+    """The penalty <R, P'BP> as one on B."""
+    restricted: Floats = P @ R @ P.T
+    return (restricted + restricted.T) / 2
+
+
+def _refined(
+    source: Source | PartitionedSource,
+    sample: ConstraintSet,
+    starts: list[Floats],
+    temperature: float,
+    rank: int | None,
+    penalty: Floats | None,
+    seed: int,
+    watch: _Watch,
+) -> tuple[Floats, tuple[Floats, ...], SearchStatus]:
+    """The metric of least bounded loss near the best start; at temperature 0, of least cost."""
+    if temperature == 0:
         refined = refine_metrics(
             source,
             starts,
-            rank=n_components,
+            rank=rank,
             penalty=penalty,
             random_state=seed,
             time_limit=watch.left(1.0),
             callback=watch.of_refinement,
         )
-        A, candidates, status = refined.A, refined.candidates, _STATUS[refined.stop]
-        cost = refined.cost - _penalty(penalty, A)
-        if found is not None and status is SearchStatus.COMPLETED:
-            status = found.status  # a search cut short says so
-    else:
-        assert found is not None, "without refinement there was a search"
-        candidates = _ranked(source, starts, n_components, penalty)
-        A, status = candidates[0], found.status
-        cost = _in_full(source, A)
-    return _conclude(
-        source, A, cost, penalty, candidates, status, found, watch, n_components, lower_bound_seconds, seed
-    )
+        return refined.A, refined.candidates, _STATUS[refined.stop]
+    near = nearby(source)
+    candidates = _ranked(source, [_at_best_scale(near, A, penalty) for A in starts], rank, penalty)
+    if watch.of_refinement(_in_full(source, candidates[0]), candidates[0]):
+        return candidates[0], candidates, SearchStatus.STOPPED
+    schedule = Schedule(_STEPS, max(_WARM, temperature), temperature)
+    try:
+        A = cool(
+            near,
+            sample,
+            candidates[0],
+            schedule,
+            rank=rank,
+            penalty=penalty,
+            rng=np.random.default_rng(seed),
+            deadline=watch.deadline,
+        )
+    except KeyboardInterrupt:
+        message = "refinement interrupted; returning the best metric so far"
+        warnings.warn(message, RefinementInterruptedWarning, stacklevel=4)
+        return candidates[0], candidates, SearchStatus.INTERRUPTED
+    status = SearchStatus.TIME_LIMIT if watch.left(1.0) == 0.0 else SearchStatus.COMPLETED
+    A = _at_best_scale(near, A, penalty)
+    return A, (A, *candidates), status
+
+
+def _at_best_scale(source: Source, A: Floats, penalty: Floats | None) -> Floats:
+    """A at the multiple that costs least; A as it is where that is A = 0."""
+    scale = source.best_scale(A, _penalty(penalty, A)).scale
+    return scale * A if scale > 0 and np.isfinite(scale) else A
 
 
 @functools.cache
@@ -183,11 +309,6 @@ def _compile_now(*, searching: bool, refining: bool) -> None:
         stored = in_memory(pairs)
         for source in (pairs, stored):
             cool(source, stored, np.eye(3), Schedule(steps=1), rng=np.random.default_rng(0))
-
-
-def _trials(d: int) -> int:
-    """Trials that take about as long as 100 do at 10 features: a quarter of a second."""
-    return min(_TRIALS, int(_TRIALS * (10 / d) ** 6))
 
 
 class _Watch:
@@ -207,27 +328,40 @@ class _Watch:
         """The seconds that a stage may take: this share of those that are left, if they are limited."""
         return None if self.time_limit is None else share * max(0.0, self.time_limit - self.elapsed)
 
+    @property
+    def deadline(self) -> float | None:
+        """The ``time.monotonic()`` at which to stop."""
+        return None if self.time_limit is None else self.began + self.time_limit
+
     def _note(self, cost: float) -> None:
         if not self.history or cost < self.history[-1][1]:
             self.history.append((self.elapsed, cost))
 
-    def of_search(self, progress: Progress) -> object:
-        return False if self.callback is None else self.callback(progress.best_cost, progress.A)
+    def of_search(self, P: Floats | None) -> Callable[[Progress], object]:
+        """The user's callback for a search among the metrics P'AP."""
+
+        def tell(progress: Progress) -> object:
+            A = progress.A if P is None else P.T @ progress.A @ P
+            return False if self.callback is None else self.callback(progress.best_cost, A)
+
+        return tell
 
     def of_refinement(self, cost: float, A: Floats) -> object:
         self._note(cost)
         return False if self.callback is None else self.callback(cost, A)
 
     def whole_history(self, found: SearchResult | None, cost: float) -> tuple[tuple[float, float, int], ...]:
-        """Improvements of the search, then those of the refinement that were better still."""
+        """Improvements of the search, those of the refinement that were better still, and the result."""
         path: list[tuple[float, float, int]] = []
         trials = 0
         if found is not None:
             h, trials = found.history, found.n_trials
             path = list(zip(h.seconds.tolist(), h.cost.tolist(), (h.trial + 1).tolist()))
-        for seconds, value in [*self.history, (self.elapsed, cost)]:
+        for seconds, value in self.history:
             if not path or value < path[-1][1]:
                 path.append((seconds, value, trials))
+        if not path or cost != path[-1][1]:
+            path.append((self.elapsed, cost, trials))  # at a positive temperature not always the least
         return tuple(path)
 
 
@@ -276,23 +410,24 @@ def _conclude(
     status: SearchStatus,
     found: SearchResult | None,
     watch: _Watch,
-    n_components: int | None,
+    exact: bool,
+    solve_support: bool,
     lower_bound_seconds: float,
     seed: int,
 ) -> Learned:
     solved = None
     lower_bound = None
     if not isinstance(source, PartitionedSource):
-        if solved_quickly(source) and status not in _AT_ONCE and watch.left(1.0) != 0.0:
+        if solve_support and solved_quickly(source) and status not in _AT_ONCE and watch.left(1.0) != 0.0:
             solved = _canonical(source, A, seed)
-            if solved is not None and solved.cost < cost and penalty is None and n_components is None:
+            if exact and solved is not None and solved.cost < cost:
                 A, cost = solved.A, solved.cost  # minimising the trace met a constraint more
         if lower_bound_seconds > 0:
             from lptml.lower_bounds import certify
 
             certified = certify(source, A, time_limit=lower_bound_seconds, random_state=seed)
             lower_bound = certified.lower_bound
-            if certified.cost < cost and penalty is None and n_components is None:
+            if exact and certified.cost < cost:
                 A, cost, solved = certified.A, certified.cost, None
     return Learned(
         A=A,

@@ -76,7 +76,7 @@ class EmbeddingDisplay(_Display):
     >>> from lptml import LPTML_Supervised
     >>> from lptml.plots import EmbeddingDisplay
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = LPTML_Supervised(max_trials=5, validation=None, random_state=0).fit(X, y)
+    >>> model = LPTML_Supervised(max_trials=5, random_state=0).fit(X, y)
     >>> display = EmbeddingDisplay.from_estimator(model, X, y)
     >>> display.points.shape
     (150, 2)

@@ -77,7 +77,7 @@ def labels_report(
     >>> from lptml import LPTML_Supervised
     >>> from lptml.report import labels_report
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = LPTML_Supervised(max_trials=5, validation=None, random_state=0).fit(X, y)
+    >>> model = LPTML_Supervised(max_trials=5, random_state=0).fit(X, y)
     >>> page = labels_report(model, X, y, suspicion=[0.1] * 150, n_suspects=0, repeats=0, title="Iris")
     >>> "Iris" in page.html()
     True

@@ -87,7 +87,9 @@ def wine(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     data = load_wine()
     labels = np.array([str(data.target_names[t]) for t in data.target])
-    model = LPTML_Supervised(max_trials=5, validation=None, random_state=0).fit(data.data, labels)
+    model = LPTML_Supervised(
+        max_trials=5, constraints="all", temperature=0.0, shrinkage=0.0, random_state=0
+    ).fit(data.data, labels)
     suspicion = np.round(np.random.default_rng(0).beta(0.4, 4, len(labels)), 4)
     page = labels_report(
         model,

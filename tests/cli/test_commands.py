@@ -70,7 +70,9 @@ def test_fit_reports_what_it_found(folder: Path) -> None:
 def test_fit_is_the_estimator(folder: Path) -> None:
     stored = load(folder / "iris.npz")
     labels = [row["species"] for row in rows_of((folder / "iris.csv").read_text())]
-    model = LPTML_Supervised(max_trials=3, validation=None, random_state=0).fit(X, labels)
+    model = LPTML_Supervised(
+        max_trials=3, constraints="all", temperature=0.0, shrinkage=0.0, random_state=0
+    ).fit(X, labels)
     np.testing.assert_array_equal(stored.components_, model.components_)
     assert stored.feature_names_in_.tolist() == ["sl", "sw", "pl", "pw"]
 

@@ -35,7 +35,11 @@ def test_behind_a_transformer_and_before_neighbours(iris, before):
 
 def test_cross_validation_and_grid_search_of_a_pipeline(iris):
     X, _, y, _ = iris
-    pipe = make_pipeline(StandardScaler(), LPTML_Supervised(**FAST, validation=None), KNeighborsClassifier())
+    pipe = make_pipeline(
+        StandardScaler(),
+        LPTML_Supervised(**FAST, constraints="all", temperature=0.0, shrinkage=0.0),
+        KNeighborsClassifier(),
+    )
     assert cross_val_score(pipe, X, y, cv=2, error_score="raise").mean() > 0.85
     grid = {"lptml_supervised__constraints": ["all", "triplets"]}
     search = GridSearchCV(pipe, grid, cv=2, error_score="raise").fit(X, y)

@@ -88,7 +88,11 @@ def test_weights_are_copies_order_does_not_matter_and_units_are_free(kind, pairs
     rng = np.random.default_rng(2)
     learner, data, target = {
         "pairs": (LPTML(**FAST), pairs, y),
-        "supervised": (LPTML_Supervised(**FAST, validation=None), X, labels),
+        "supervised": (
+            LPTML_Supervised(**FAST, constraints="all", temperature=0.0, shrinkage=0.0),
+            X,
+            labels,
+        ),
         "triplets": (LPTML_Triplets(**FAST), rng.normal(size=(40, 3, 2)), None),
         "quadruplets": (LPTML_Quadruplets(**FAST), rng.normal(size=(40, 4, 2)), None),
     }[kind]
@@ -329,17 +333,17 @@ def test_orders_count_as_the_core_does():
 
 @pytest.mark.parametrize("constraints", ["auto", "all", "neighbors", "triplets"])
 def test_constraints_from_labels(X, labels, constraints):
-    fitted = LPTML_Supervised(**FAST, constraints=constraints, validation=None).fit(X, labels)
+    fitted = LPTML_Supervised(**FAST, constraints=constraints, temperature=0.0, shrinkage=0.0).fit(X, labels)
     assert fitted.violation_rate_ < fitted.trivial_rate_
     assert fitted.support_.shape[1] == (3 if constraints == "triplets" else 2)
     if len(fitted.support_):
         assert fitted.support_.max() < len(X)
-    some = LPTML_Supervised(**FAST, constraints=constraints, validation=None, n_constraints=40)
+    some = LPTML_Supervised(**FAST, constraints=constraints, temperature=0.0, shrinkage=0.0, n_constraints=40)
     assert some.fit(X, labels).n_violations_ <= 80
 
 
 def test_all_pairs_count_as_the_core_does(X, labels):
-    fitted = LPTML_Supervised(**FAST, validation=None).fit(X, labels)
+    fitted = LPTML_Supervised(**FAST, constraints="all", temperature=0.0, shrinkage=0.0).fit(X, labels)
     core = ConstraintSet.from_labels(X, labels, bounds=fitted.bounds_)
     cost = core.cost(fitted.get_mahalanobis_matrix())
     assert fitted.n_violations_ == cost
@@ -349,8 +353,10 @@ def test_all_pairs_count_as_the_core_does(X, labels):
 def test_unlabelled_points_are_left_out(X, labels):
     some = np.where(np.arange(60) % 4 == 0, -1, labels)
     known = some != -1
-    fitted = LPTML_Supervised(**FAST, validation=None).fit(X, some)
-    without = LPTML_Supervised(**FAST, validation=None).fit(X[known], some[known])
+    fitted = LPTML_Supervised(**FAST, constraints="all", temperature=0.0, shrinkage=0.0).fit(X, some)
+    without = LPTML_Supervised(**FAST, constraints="all", temperature=0.0, shrinkage=0.0).fit(
+        X[known], some[known]
+    )
     np.testing.assert_array_equal(fitted.components_, without.components_)
     assert fitted.suspicion_.shape == (60,)
     assert not fitted.suspicion_[~known].any()
@@ -358,8 +364,10 @@ def test_unlabelled_points_are_left_out(X, labels):
 
 
 def test_names_of_classes_do_not_matter(X, labels):
-    numbers = LPTML_Supervised(**FAST, validation=None).fit(X, labels)
-    words = LPTML_Supervised(**FAST, validation=None).fit(X, np.array(["no", "yes"])[labels])
+    numbers = LPTML_Supervised(**FAST, constraints="all", temperature=0.0, shrinkage=0.0).fit(X, labels)
+    words = LPTML_Supervised(**FAST, constraints="all", temperature=0.0, shrinkage=0.0).fit(
+        X, np.array(["no", "yes"])[labels]
+    )
     np.testing.assert_array_equal(numbers.components_, words.components_)
     assert list(words.classes_) == ["no", "yes"]
 

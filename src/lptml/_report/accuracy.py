@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from lptml._nearest import majority, nearest
 from lptml._report.views import FloatArray
 from lptml._threads import share_out, single_threaded
+from lptml.cross_validation import deal
 from lptml.priors import standardised
-from lptml.selection import deal
 
 Progress = Callable[[int, int], None]
 MOST_ROWS = 4000  # of the accuracy: its standard error is half a percent by then
@@ -125,7 +125,7 @@ def _halves(y: NDArray[Any], repeats: int, random_state: int) -> Iterator[tuple[
     rng = np.random.default_rng(random_state)
     codes = np.unique(y, return_inverse=True)[1]
     for _ in range(repeats):
-        half = deal(codes, 2, rng)[1]
+        half = deal(codes, 2, rng)
         one, other = np.flatnonzero(half == 0), np.flatnonzero(half == 1)
         yield one, other
         yield other, one

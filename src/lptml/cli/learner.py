@@ -225,7 +225,7 @@ def searcher(**settings: Any) -> Any:
     """The learner of ``lptml bench``: a search for the least cost, without a choice among metrics."""
     from lptml.estimators import LPTML_Supervised
 
-    return LPTML_Supervised(validation=None, **settings)
+    return LPTML_Supervised(constraints="all", temperature=0.0, shrinkage=0.0, **settings)
 
 
 def save_model(model: Any, path: str, *, quiet: bool) -> None:

@@ -3,6 +3,7 @@
 from lptml.estimators.pairs import LPTML
 from lptml.estimators.quadruplets import LPTML_Quadruplets
 from lptml.estimators.supervised import LPTML_Supervised
+from lptml.estimators.supervised_cv import LPTML_SupervisedCV
 from lptml.estimators.triplets import LPTML_Triplets
 
-__all__ = ["LPTML", "LPTML_Quadruplets", "LPTML_Supervised", "LPTML_Triplets"]
+__all__ = ["LPTML", "LPTML_Quadruplets", "LPTML_Supervised", "LPTML_SupervisedCV", "LPTML_Triplets"]

@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from lptml.comparisons import LabelledTriplets
 from lptml.constraints import ConstraintSet, Source
 from lptml.estimators import _inputs
 from lptml.estimators._callbacks import CallbackSupport, Progress
@@ -42,15 +43,22 @@ __all__ = [
 #: A lower bound is looked for up to this many constraints times features squared.
 BOUNDED_SIZE = 1_000_000
 
+#: Constraints in memory, of any kind.
+AnySource = ConstraintSet | LabelledPairs | LabelledTriplets
+
 #: Pairs by their difference vectors, or implicit in labels.
 Pairs = FloatArray | LabelledPairs
 
 #: Domains of the options that every LPTML estimator has.
 COMMON_CONSTRAINTS: dict[str, Any] = {
-    "max_trials": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
+    "max_trials": [Interval(Integral, 0, None, closed="left")],
+    "search_components": [None, Interval(Integral, 1, None, closed="left")],
     "epsilon": [Interval(Real, 0, None, closed="neither")],
     "objective": [StrOptions({"random", "trace", "prior"})],
     "refine": ["boolean"],
+    "temperature": [Interval(Real, 0, None, closed="left")],
+    "prior": [StrOptions({"identity", "standardized", "within"}), "array-like"],
+    "shrinkage": [Interval(Real, 0, 1, closed="both")],
     "regularization": [Interval(Real, 0, None, closed="left")],
     "regularizer": [None, "array-like"],
     "n_components": [None, Interval(Integral, 1, None, closed="left")],
@@ -92,6 +100,8 @@ class LPTMLBase(SuspicionMixin, CallbackSupport, BaseEstimator):
             raise ValueError("n_jobs must not be 0")
         if options.regularizer is not None and options.regularization == 0:
             raise ValueError("regularizer has no effect while regularization is 0")
+        if not options.refine and options.temperature > 0:
+            raise ValueError("refine=False is the search alone, at temperature 0: set temperature=0 as well")
 
     @staticmethod
     def _bounds(bounds: Any, distinct: Pairs, given: Pairs) -> tuple[float, float]:
@@ -100,8 +110,25 @@ class LPTMLBase(SuspicionMixin, CallbackSupport, BaseEstimator):
 
         return bounds_for(bounds, given if _is_percentile(bounds) else distinct)
 
-    def _learn(self, source: ConstraintSet | LabelledPairs, initial_metric: Any, data: dict[str, Any]) -> Any:
-        """Learn a metric for the constraints."""
+    def _prior(self, source: ConstraintSet, d: int) -> FloatArray | None:
+        """Return the prior as a matrix in the units of the source; None for the standardised metric."""
+        from lptml.starts import default_starts
+
+        options: Any = self
+        if not isinstance(options.prior, str):
+            return _inputs.check_metric(options.prior, d, "prior")
+        if options.prior == "standardized":
+            return None
+        return np.eye(d) if options.prior == "identity" else default_starts(source)[1]
+
+    def _learn(
+        self,
+        source: AnySource,
+        initial_metric: Any,
+        data: dict[str, Any],
+        prior: FloatArray | None,
+    ) -> Any:
+        """Learn a metric for the constraints; ``prior`` is a matrix in their units."""
         from lptml.learn import learn  # compiled code is loaded by the first fit, not by the import
 
         options: Any = self
@@ -119,9 +146,13 @@ class LPTMLBase(SuspicionMixin, CallbackSupport, BaseEstimator):
         learned = learn(
             unit,
             max_trials=options.max_trials,
+            search_components=options.search_components,
             epsilon=options.epsilon,
             objective=options.objective,
             refine=options.refine,
+            temperature=options.temperature,
+            prior=None if prior is None else prior / factor,
+            shrinkage=options.shrinkage,
             regularization=options.regularization,
             regularizer=regularizer,
             n_components=options.n_components,
@@ -137,15 +168,6 @@ class LPTMLBase(SuspicionMixin, CallbackSupport, BaseEstimator):
         )
         self._settle(learned, unit, progress)
         return learned
-
-    def _adopt(self, learned: Any, source: ConstraintSet | LabelledPairs, data: dict[str, Any]) -> None:
-        """Take a metric that was found in another way, in the units of the data."""
-        unit, factor = in_unit_scale(source)
-        progress = self._progress(factor, data)
-        progress.begin()
-        learned = replace(learned, A=learned.A / factor)
-        progress(learned.cost, learned.A)
-        self._settle(learned, unit, progress)
 
     def _progress(self, factor: float, data: dict[str, Any]) -> Progress:
         options: Any = self
@@ -177,7 +199,7 @@ class LPTMLBase(SuspicionMixin, CallbackSupport, BaseEstimator):
         self.n_violations_ = round(cost if counted is given else counted.cost(A))
 
 
-def in_unit_scale(source: ConstraintSet | LabelledPairs) -> tuple[ConstraintSet | LabelledPairs, float]:
+def in_unit_scale(source: AnySource) -> tuple[AnySource, float]:
     """Return the constraints with features and bounds of order one, and the factor that undoes it.
 
     Features are divided by a power of two and bounds by a power of four, so that nothing is rounded and data
@@ -196,6 +218,9 @@ def in_unit_scale(source: ConstraintSet | LabelledPairs) -> tuple[ConstraintSet 
         u, l = source.bounds
         bounds = (u / bound, l / bound)
         return replace(source, X=source.X / size, bounds=bounds), (bound / size) ** 2
+    if isinstance(source, LabelledTriplets):  # their margin is one
+        size = _power_of_two(np.abs(source.X).max(initial=0.0))
+        return replace(source, X=source.X / size), size**-2.0
     W = source.W
     largest = max(np.abs(part).max(initial=0.0) for part in (source.V, W) if part is not None)
     size = _power_of_two(largest)
@@ -215,12 +240,9 @@ def _power_of_two(value: float) -> float:
 
 
 def _lower_bound(source: Source, learned: Any) -> float:
-    """Return a proven lower bound on the cost of every metric, in a tenth of the time that learning took.
-
-    A metric that validation chose is none of least cost, so how far it is from that would say nothing.
-    """
+    """Return a proven lower bound on the cost of every metric, in a tenth of the time that learning took."""
     small = source.n * source.d**2 <= BOUNDED_SIZE
-    ended = learned.status.name not in ("CHOSEN", "INTERRUPTED", "STOPPED", "TIME_LIMIT")
+    ended = learned.status.name not in ("INTERRUPTED", "STOPPED", "TIME_LIMIT")
     if learned.cost == 0 or not small or not ended:
         return 0.0
     from lptml.lower_bounds import certify

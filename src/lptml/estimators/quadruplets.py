@@ -31,16 +31,28 @@ class LPTML_Quadruplets(QuadrupletsMixin, LPTMLBase):
 
     Parameters
     ----------
-    max_trials : int or "auto", default="auto"
+    max_trials : int, default=100
         Random samples that the search solves exactly (the paper's t); 0 leaves everything to refinement.
-        "auto" is 100 up to 10 features and fewer beyond, where a trial is slow and refinement finds more.
+    search_components : int or None, default=10
+        Where there are more features, the search looks among metrics of the leading directions under the
+        prior, this many: the time of a trial grows with their sixth power. None: in all directions.
     epsilon : float, default=0.5
         Resolution of the search's grid of sampling rates, p = (1 + epsilon)^-i.
     objective : {"trace", "random", "prior"}, default="trace"
         What a sample's metric minimises: the trace, r'Ar for a random direction r, or the divergence from a
         multiple of the identity of the scaled features.
     refine : bool, default=True
-        Whether to optimise the best metrics of the search locally; False is the paper's plain search.
+        Whether to optimise the best metrics of the search locally; False is the paper's plain search, with
+        ``temperature=0``.
+    temperature : float, default=0
+        Width of the sigmoid that stands for the step from satisfied to violated, relative to the largest
+        bound. 0 minimises the number of violated constraints itself; a larger one asks for clear margins,
+        which is better under noise near the boundary, and no constraint ever pays more than its weight.
+    prior : {"identity", "standardized", "within"} or array-like (d, d), default="standardized"
+        The metric that refinement may start from and that the result is shrunk to; "within" makes the
+        differences of similar points round.
+    shrinkage : float in [0, 1], default=0
+        How far to move the result towards the prior; 1 is the prior itself.
     regularization : float, default=0
         eta: the cost is the violated weight plus eta <R, A>.
     regularizer : array-like (n_features, n_features), optional
@@ -111,10 +123,14 @@ class LPTML_Quadruplets(QuadrupletsMixin, LPTMLBase):
     def __init__(
         self,
         *,
-        max_trials: int | str = "auto",
+        max_trials: int = 100,
+        search_components: int | None = 10,
         epsilon: float = 0.5,
         objective: str = "trace",
         refine: bool = True,
+        temperature: float = 0.0,
+        prior: Any = "standardized",
+        shrinkage: float = 0.0,
         regularization: float = 0.0,
         regularizer: Any = None,
         n_components: int | None = None,
@@ -129,9 +145,13 @@ class LPTML_Quadruplets(QuadrupletsMixin, LPTMLBase):
         preprocessor: Any = None,
     ) -> None:
         self.max_trials = max_trials
+        self.search_components = search_components
         self.epsilon = epsilon
         self.objective = objective
         self.refine = refine
+        self.temperature = temperature
+        self.prior = prior
+        self.shrinkage = shrinkage
         self.regularization = regularization
         self.regularizer = regularizer
         self.n_components = n_components
@@ -165,7 +185,8 @@ class LPTML_Quadruplets(QuadrupletsMixin, LPTMLBase):
         sample_weight : array-like (n_quadruplets,), optional
             Another name of ``weights``, for scikit-learn's meta-estimators.
         initial_metric : array-like (n_features, n_features), optional
-            A metric to start from as well; the result never costs more.
+            A metric to start from as well; at temperature 0 and without shrinkage the result never costs
+            more.
 
         Returns
         -------
@@ -183,7 +204,7 @@ class LPTML_Quadruplets(QuadrupletsMixin, LPTMLBase):
         near, far = one_direction(differences[:, 0]), one_direction(differences[:, 1])
         first, total, _ = merge_rows(np.hstack([near, far]), np.ones(n), weight)
         source = comparisons(near[first], far[first], total)
-        learned = self._learn(source, initial_metric, {"X": points, "y": None})
+        learned = self._learn(source, initial_metric, {"X": points, "y": None}, self._prior(source, source.d))
         given = comparisons(near, far, weight)
         self._report(learned, given, given if weight is None else each_as_one(given))
         self.support_ = first[learned.support]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -18,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from lptml.estimators import _inputs
 from lptml.estimators._inputs import FloatArray
+from lptml.priors import standardised
 
 if TYPE_CHECKING:
     from lptml.suspects import PairTrust
@@ -46,13 +46,10 @@ def _choose(suspicion: FloatArray, codes: NDArray[np.int64], n_suspects: int | s
     return chosen
 
 
-def _corrected(codes: NDArray[np.int64], trust: Trust) -> tuple[NDArray[np.int64], Trust]:
-    """The most likely labels and how far they are trusted; as given if a class would vanish."""
+def _likely(codes: NDArray[np.int64], trust: Trust) -> NDArray[np.int64]:
+    """The most likely labels; those given if a class would vanish."""
     likely = trust.posterior.argmax(axis=1).astype(np.int64)
-    if len(np.unique(likely)) < len(np.unique(codes)):
-        return codes, trust
-    doubt = np.where(likely == codes, trust.suspicion, 1.0 - trust.posterior.max(axis=1))
-    return likely, replace(trust, suspicion=doubt)
+    return codes if len(np.unique(likely)) < len(np.unique(codes)) else likely
 
 
 def _has(name: str) -> Any:
@@ -255,8 +252,8 @@ def _rows(original: Any, array: NDArray[Any], rows: NDArray[np.intp]) -> Any:
 class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
     """Nearest neighbours that survive wrong labels: metric, cleaning and voting together.
 
-    The labels are judged (:mod:`lptml.trust`), a metric is chosen by validation (:mod:`lptml.selection`) on
-    the corrected labels, and each neighbour votes for the classes with what is believed about it: a trusted
+    The labels are judged (:mod:`lptml.trust`), :class:`lptml.LPTML_SupervisedCV` learns a metric from the
+    most likely labels, and each neighbour votes for the classes with what is believed about it: a trusted
     point for its label, a suspect for the class that all other points see in it, a doubtful one for both in
     proportion. With labels that are all right this is k-NN under a good metric.
 
@@ -267,8 +264,8 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
     weights : {"uniform", "distance"}, default="uniform"
         Whether nearer neighbours count more (by the inverse distance).
     metric_learner : None or estimator, default=None
-        A transformer, such as :class:`lptml.LPTML_Supervised`, to learn the metric with, from the labels that
-        are not suspects; by default the metric is chosen by validation.
+        A transformer to learn the metric with, from the labels that are not suspects; by default
+        :class:`lptml.LPTML_SupervisedCV`, from the most likely label of every point.
     n_suspects : "auto" or int, default="auto"
         By default every label counts as far as it is trusted. A number instead: that many labels, the most
         suspicious, are replaced by the most likely ones, all others are taken as they are.
@@ -280,9 +277,7 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
     components_ : ndarray (n_components, n_features)
         L, the metric; the Mahalanobis matrix is L'L. Absent with ``metric_learner``.
     metric_learner_ : estimator
-        The fitted metric learner, where one was given.
-    metric_name_ : str
-        The candidate of largest weight in the mean that validation chose, for instance "all pairs".
+        The fitted metric learner; absent where there is just one class.
     suspicion_ : ndarray (n_samples,)
         Probability that each training label is wrong.
     suspects_ : ndarray of int
@@ -389,21 +384,20 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         chosen: NDArray[np.bool_],
         number: int,
     ) -> None:
-        from lptml.priors import standardised
-        from lptml.selection import select
+        from lptml.estimators.supervised_cv import LPTML_SupervisedCV
 
-        if self.metric_learner is not None:
-            self.metric_learner_ = clone(self.metric_learner)
-            self.metric_learner_.fit(points[~chosen], self.classes_[codes[~chosen]])
-            self.metric_name_ = type(self.metric_learner).__name__
-        elif len(self.classes_) < 2:
+        if len(self.classes_) < 2:
             self.components_ = standardised(points)
-            self.metric_name_ = "standardised"
+            return
+        learner = self.metric_learner
+        if learner is None:
+            learner = LPTML_SupervisedCV(n_neighbors=self.n_neighbors, random_state=number)
+            labels = self.classes_[_likely(codes, trust)]
         else:
-            likely, trust = _corrected(codes, trust)
-            selected = select(points, likely, trust=trust, adjust=False, random_state=number)
-            self.components_ = selected.components
-            self.metric_name_ = selected.name
+            points, labels = points[~chosen], self.classes_[codes[~chosen]]
+        self.metric_learner_ = clone(learner).fit(points, labels)
+        if self.metric_learner is None:
+            self.components_ = self.metric_learner_.components_
 
     def _map(self, points: FloatArray) -> FloatArray:
         if self.metric_learner is not None:

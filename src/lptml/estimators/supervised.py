@@ -1,9 +1,9 @@
-"""LPTML from labelled points: constraints from the labels, and a metric that violates the least of them."""
+"""LPTML from labelled points: constraints from the labels, and a metric that violates few of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -11,7 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from lptml._from_labels import KINDS, constraints_from_labels
+from lptml import priors
+from lptml._from_labels import KINDS, Chosen, constraints_from_labels
+from lptml.anneal import representative
+from lptml.comparisons import LabelledTriplets
+from lptml.constraints import ConstraintSet, psd_factor
 from lptml.estimators import _inputs
 from lptml.estimators._callbacks import with_callbacks
 from lptml.estimators._inputs import FloatArray
@@ -20,53 +24,189 @@ from lptml.estimators._lptml import (
     PAIR_CONSTRAINTS,
     LPTMLBase,
     each_as_one,
+    in_unit_scale,
     merge_rows,
     seed,
 )
 from lptml.estimators._suspicion import of_each
-from lptml.estimators._validation import adopt, choose, is_validated, table
 from lptml.estimators.base import SupervisedMixin
 from lptml.labels import LabelledPairs
 
-__all__ = ["LPTML_Supervised"]
+__all__ = ["LPTML_Supervised", "Labelled", "SupervisedBase", "prior_factor"]
 
 
-class LPTML_Supervised(SupervisedMixin, LPTMLBase):
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Labelled points: those given, and the distinct ones among them that are learned from."""
+
+    points: FloatArray  # (N, d) as given
+    codes: NDArray[np.int64]  # (N,) -1: unlabelled
+    weight: FloatArray | None  # (N,)
+    known: NDArray[np.intp]  # rows that are labelled and weigh something
+    rows: NDArray[np.intp]  # (n,) rows of the distinct points, in an order that the data alone determines
+    place: NDArray[np.intp]  # (N,) number of each row's distinct point; -1: in none
+    total: FloatArray | None  # (n,) weights of the distinct points; None: 1 each
+
+    @property
+    def X(self) -> FloatArray:
+        """(n, d) distinct points."""
+        return self.points[self.rows]
+
+    @property
+    def y(self) -> NDArray[np.int64]:
+        """(n,) their classes, numbered without gaps."""
+        return np.unique(self.codes[self.rows], return_inverse=True)[1].astype(np.int64)
+
+    def take(self, index: NDArray[np.intp]) -> Labelled:
+        """Just these of the distinct points."""
+        total = None if self.total is None else self.total[index]
+        rows = self.rows[index]
+        number = np.arange(len(rows))
+        return Labelled(self.points[rows], self.codes[rows], total, number, number, number, total)
+
+
+class SupervisedBase(SupervisedMixin, LPTMLBase):
+    """From labelled points to constraints; what LPTML_Supervised and LPTML_SupervisedCV share."""
+
+    bounds_: tuple[float, float] | None
+
+    def _labelled(self, X: Any, y: Any, sample_weight: Any) -> Labelled:
+        """Validate the input of fit."""
+        points, codes = self._start_supervised(X, y)
+        self._check_options(points.shape[1])
+        weight = _inputs.check_weight(sample_weight, len(points))
+        known = np.flatnonzero(codes >= 0 if weight is None else (codes >= 0) & (weight > 0))
+        if len(np.unique(codes[known])) < 2:
+            raise ValueError("sample_weight leaves just one class: at least two classes are needed")
+        first, total, group = merge_rows(
+            points[known], codes[known], None if weight is None else weight[known]
+        )
+        place = np.full(len(points), -1)
+        place[known] = group
+        return Labelled(
+            points, codes, weight, known, known[first], place, None if (total == 1).all() else total
+        )
+
+    def _check_kind(self, kind: str) -> None:
+        """Refuse options that the constraints would ignore."""
+        options: Any = self
+        if kind == "triplets":
+            for name, default in (("bounds", "auto"), ("class_weight", None)):
+                if not _is(getattr(options, name), default):
+                    raise ValueError(
+                        f'{name} is about pairs: it has no effect with constraints="triplets"; '
+                        'use constraints="all" or "neighbors"'
+                    )
+
+    def _pairs(self, data: Labelled, distinct: bool) -> LabelledPairs:
+        """All pairs of the distinct or of the given points, at bounds of one."""
+        options: Any = self
+        rows = data.rows if distinct else data.known
+        given = None if data.weight is None else data.weight[data.known]
+        return LabelledPairs.from_labels(
+            data.points[rows],
+            data.codes[rows],
+            bounds=(1.0, 1.0),
+            point_weight=data.total if distinct else given,
+            class_weight=options.class_weight,
+        )
+
+    def _chosen(self, data: Labelled, kind: str, metric: FloatArray) -> Chosen:
+        """The constraints of a kind, neighbours being those under the metric L."""
+        options: Any = self
+        pairs = self._pairs(data, distinct=True)
+        self.bounds_ = None
+        if kind != "triplets":
+            self.bounds_ = self._bounds(options.bounds, pairs, self._pairs(data, distinct=False))
+            pairs = replace(pairs, bounds=self.bounds_)
+        rng = np.random.default_rng(seed(options.random_state))
+        return constraints_from_labels(kind, pairs, options.n_constraints, rng, metric)
+
+    def _settle_labelled(self, data: Labelled, chosen: Chosen, learned: Any) -> None:
+        """Set the fitted attributes that are about the given points."""
+        options: Any = self
+        if isinstance(chosen.source, LabelledPairs):
+            assert self.bounds_ is not None, "pairs have bounds"
+            given = replace(self._pairs(data, distinct=False), bounds=self.bounds_)
+            ones = replace(given, similar_weight=1.0, dissimilar_weight=1.0, point_weight=None)
+            plain = data.weight is None and options.class_weight is None
+            self._report(learned, given, given if plain else ones)
+        elif isinstance(chosen.source, LabelledTriplets):
+            self._report(learned, chosen.source, replace(chosen.source, point_weight=None))
+        else:
+            self._report(learned, chosen.source, each_as_one(chosen.source))
+        self.support_ = data.rows[chosen.points(learned.support)]
+        self._remember(data.X, data.y, data.total, data.place)
+
+    def _judge(
+        self,
+        X: FloatArray,
+        codes: NDArray[np.int64],
+        weight: FloatArray | None,
+        place: NDArray[np.intp],
+    ) -> FloatArray:
+        from lptml.suspects import suspicion
+
+        return of_each(suspicion(X, codes, sample_weight=weight), place)
+
+
+def prior_factor(prior: Any, data: Labelled) -> FloatArray:
+    """L of a prior that is named or given as a matrix."""
+    if isinstance(prior, str):
+        return priors.make_prior(prior, data.X, data.y, data.total)
+    matrix = _inputs.check_metric(prior, data.points.shape[1], "prior")
+    assert matrix is not None, "a prior is a name or a matrix"
+    return psd_factor(matrix)
+
+
+def _is(value: Any, default: Any) -> bool:
+    return value is default or (isinstance(value, str) and value == default)
+
+
+class LPTML_Supervised(SupervisedBase):
     """Learn a Mahalanobis metric from points and their classes, some of which may be wrong.
 
-    Points of one class shall be near each other and points of different classes apart; the metric violates as
-    few of these constraints as can be found. Wrong labels become violated constraints and do not bend it.
+    Each point shall be nearer to its neighbours of its own class than to those of other classes. The metric
+    is searched for among those that violate few of these constraints (the paper's algorithm), refined by a
+    bounded loss of every constraint's margin, and shrunk towards a metric that needs no search. A wrong
+    label becomes violated constraints, none of which pays more than one, so that it hardly bends the metric.
 
     Parameters
     ----------
-    max_trials : int or "auto", default="auto"
+    max_trials : int, default=100
         Random samples that the search solves exactly (the paper's t); 0 leaves everything to refinement.
-        "auto" is 100 up to 10 features and fewer beyond, where a trial is slow and refinement finds more.
+    search_components : int or None, default=10
+        Where there are more features, the search looks among metrics of the leading directions under the
+        prior, this many: the time of a trial grows with their sixth power. None: in all directions.
     epsilon : float, default=0.5
         Resolution of the search's grid of sampling rates, p = (1 + epsilon)^-i.
     objective : {"trace", "random", "prior"}, default="trace"
         What a sample's metric minimises: the trace, r'Ar for a random direction r, or the divergence from a
         multiple of the identity of the scaled features.
-    bounds : "auto", float, (u, l) or ("percentile", a, b), default="auto"
-        How near similar pairs must be (u) and how far apart dissimilar ones (l): left to the default, as the
-        ratio u / l, as two distances, or at the a-th and b-th percentile of the training distances.
-    constraints : {"auto", "all", "neighbors", "triplets"}, default="auto"
-        What the labels demand: that all pairs be near or far, just pairs of neighbours, or that neighbours
-        of a point's own class be nearer than others. "auto" leaves the choice to validation (beyond 6,000
-        points violations are then counted over all pairs, whatever the metric was learned from), and is
-        "all" without.
+    constraints : {"triplets", "neighbors", "all"}, default="triplets"
+        What the labels demand: that a point be nearer to its 3 nearest neighbours of its class than to the 10
+        nearest of other classes, by a margin; that pairs of near neighbours be near or far; or that all
+        pairs be.
     n_constraints : int, optional
-        Pairs of each kind (or triplets) to draw; all of them if not given.
-    validation : {"auto", "neighbors"} or None, default="auto"
-        How the metric is chosen. None: the metric of least cost on the constraints. "neighbors": the one
-        under which out-of-sample nearest neighbours vote best, among metrics learned from each kind of
-        constraints and those that need no learning, adjusted a little where wrong labels are believed to
-        vote; the options of the search must then have their default values. "auto" is "neighbors" where they
-        do, and None where any of them was set: ``max_trials``, ``epsilon``, ``objective``, ``refine``,
-        ``regularization``, ``regularizer``, ``class_weight``, ``approximate_counting``, ``engine``,
-        ``checkpoint``.
+        Triplets (or pairs of each kind) to draw; all of them if not given. Beyond 4,000 points the triplets
+        are those of 4,000 random ones.
+    prior : {"discriminant", "within", "standardized", "identity"} or matrix, default="discriminant"
+        The metric under which neighbours are looked for, from which refinement may start, and to which the
+        result is shrunk: the one that makes the classes round and stretches the directions between their
+        centres, the same without stretching, features divided by their standard deviations, or Euclidean.
+    shrinkage : float in [0, 1], default=0.5
+        How far to move the result towards the prior; 1 is the prior itself.
+    temperature : float, default=0.15
+        Width of the sigmoid that stands for the step from satisfied to violated, relative to the margin. 0
+        minimises the number of violated constraints itself; a larger one asks for clear margins, which
+        generalise better.
+    bounds : "auto", float, (u, l) or ("percentile", a, b), default="auto"
+        For pairs: how near similar ones must be (u) and how far apart dissimilar ones (l), left to the
+        default, as the ratio u / l, as two distances, or at the a-th and b-th percentile of the training
+        distances.
     refine : bool, default=True
-        Whether to optimise the best metrics of the search locally; False is the paper's plain search.
+        Whether to optimise the best metrics of the search locally; False is the paper's plain search, with
+        ``temperature=0`` and ``shrinkage=0``.
     regularization : float, default=0
         eta: the cost is the violated weight plus eta <R, A>.
     regularizer : array-like (n_features, n_features), optional
@@ -74,8 +214,8 @@ class LPTML_Supervised(SupervisedMixin, LPTMLBase):
     n_components : int, optional
         Largest rank of the metric and number of rows of ``components_``; all features if not given.
     class_weight : None, "balanced" or dict, default=None
-        Factors {1: a, -1: b} for the weights of similar and dissimilar pairs; "balanced" gives both kinds the
-        same total.
+        For pairs: factors {1: a, -1: b} for the weights of similar and dissimilar ones; "balanced" gives both
+        kinds the same total.
     approximate_counting : bool or "auto", default="auto"
         Whether to drop a candidate of the search as soon as a sequential test says that it cannot win; "auto"
         does so where there are many constraints. The cost of the result is exact in any case.
@@ -107,13 +247,14 @@ class LPTML_Supervised(SupervisedMixin, LPTMLBase):
     trivial_rate_ : float
         The same for the better of the two trivial metrics, A = 0 and A without limit.
     lower_bound_ : float
-        No metric has a smaller rate; 0 where nothing was proven, as of metrics that validation chose.
+        No metric has a smaller rate; 0 where nothing was proven.
     support_ : ndarray (k, 2) or (k, 3) of int
         Rows of the points of the constraints that hold the metric in place.
-    bounds_ : (float, float)
-        The bounds (u, l) used.
+    bounds_ : (float, float) or None
+        The bounds (u, l) of pairs; None for triplets, whose margin is one.
     history_ : tuple of (seconds, rate, trials)
-        The least violated share of the weight after each improvement, and the trials done by then.
+        The violated share of the weight after each improvement, and the trials done by then; the last entry
+        is the metric returned, which at a positive temperature may violate more than the one before.
     n_trials_, n_infeasible_ : int
         Samples that the search solved, and how many of them were infeasible.
     n_iter_ : int
@@ -121,18 +262,17 @@ class LPTML_Supervised(SupervisedMixin, LPTMLBase):
     status_ : str
         Why learning ended.
     suspicion_ : ndarray (n_samples,)
-        How strongly the metric contradicts the label of each point, from 0 to 1.
+        Probability that each label is wrong, by :func:`lptml.suspicion`, which judges the labels by the
+        points alone and not by this metric.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where the input had names.
     classes_ : ndarray
         The labels met, without -1.
-    validation_ : tuple of dict
-        Each candidate's name, score, advantage over the standardised metric and its standard error, its
-        weight in the mean that is the metric and whether it has one; empty where no choice was made.
 
     See Also
     --------
+    lptml.LPTML_SupervisedCV : The same, with prior and shrinkage chosen by cross-validation.
     LPTML : From pairs.
     lptml.LabelCleaner : Find, drop or correct wrong labels.
 
@@ -151,21 +291,24 @@ class LPTML_Supervised(SupervisedMixin, LPTMLBase):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **COMMON_CONSTRAINTS,
         **PAIR_CONSTRAINTS,
-        "constraints": [StrOptions({"auto", *KINDS})],
+        "constraints": [StrOptions(set(KINDS))],
         "n_constraints": [None, Interval(Integral, 1, None, closed="left")],
-        "validation": [None, StrOptions({"auto", "neighbors"})],
+        "prior": [StrOptions(set(priors.NAMES)), "array-like"],
     }
 
     def __init__(
         self,
         *,
-        max_trials: int | str = "auto",
+        max_trials: int = 100,
+        search_components: int | None = 10,
         epsilon: float = 0.5,
         objective: str = "trace",
-        bounds: Any = "auto",
-        constraints: str = "auto",
+        constraints: str = "triplets",
         n_constraints: int | None = None,
-        validation: str | None = "auto",
+        prior: Any = "discriminant",
+        shrinkage: float = 0.5,
+        temperature: float = 0.15,
+        bounds: Any = "auto",
         refine: bool = True,
         regularization: float = 0.0,
         regularizer: Any = None,
@@ -182,12 +325,15 @@ class LPTML_Supervised(SupervisedMixin, LPTMLBase):
         preprocessor: Any = None,
     ) -> None:
         self.max_trials = max_trials
+        self.search_components = search_components
         self.epsilon = epsilon
         self.objective = objective
-        self.bounds = bounds
         self.constraints = constraints
         self.n_constraints = n_constraints
-        self.validation = validation
+        self.prior = prior
+        self.shrinkage = shrinkage
+        self.temperature = temperature
+        self.bounds = bounds
         self.refine = refine
         self.regularization = regularization
         self.regularizer = regularizer
@@ -215,69 +361,38 @@ class LPTML_Supervised(SupervisedMixin, LPTMLBase):
         sample_weight : array-like (n_samples,), optional
             Weights of the points; a constraint weighs the product of those of its points.
         initial_metric : array-like (n_features, n_features), optional
-            A metric to start from as well, which the result never costs more than; one more candidate where
-            validation chooses.
+            A metric to start from as well; at temperature 0 and without shrinkage the result never costs
+            more.
 
         Returns
         -------
         self
         """
         self._validate_params()
-        validated = is_validated(self)
-        points, codes = self._start_supervised(X, y)
-        self._check_options(points.shape[1])
-        weight = _inputs.check_weight(sample_weight, len(points))
-        known = np.flatnonzero(codes >= 0 if weight is None else (codes >= 0) & (weight > 0))
-        if len(np.unique(codes[known])) < 2:
-            raise ValueError("sample_weight leaves just one class: at least two classes are needed")
-        first, total, group = merge_rows(
-            points[known], codes[known], None if weight is None else weight[known]
+        self._check_kind(self.constraints)
+        data = self._labelled(X, y, sample_weight)
+        L = prior_factor(self.prior, data)
+        chosen = self._chosen(data, self.constraints, L)
+        learned = self._learn(
+            chosen.source, initial_metric, {"X": data.points, "y": data.codes}, prior=L.T @ L
         )
-        rows = known[first]  # distinct points, in an order that the data alone determines
-        distinct = self._all_pairs(points[rows], codes[rows], None if (total == 1).all() else total)
-        given = self._all_pairs(points[known], codes[known], None if weight is None else weight[known])
-        self.bounds_ = self._bounds(self.bounds, distinct, given)
-        distinct = replace(distinct, bounds=self.bounds_)
-        number = seed(self.random_state)
-        kind = "all" if self.constraints == "auto" else self.constraints
-        selected = choose(self, distinct, initial_metric, number) if validated else None
-        if selected is not None:
-            kind = selected.constraints
-        rng = np.random.default_rng(number)
-        chosen = constraints_from_labels(kind, distinct, self.n_constraints, rng)
-        data = {"X": points, "y": codes}
-        self.validation_ = () if selected is None else table(selected)
-        if selected is None:
-            learned = self._learn(chosen.source, initial_metric, data)
-        else:
-            learned = adopt(self, selected, chosen.source, data)
-        if isinstance(chosen.source, LabelledPairs):
-            given = replace(given, bounds=self.bounds_)
-            ones = replace(given, similar_weight=1.0, dissimilar_weight=1.0, point_weight=None)
-            plain = weight is None and self.class_weight is None
-            self._report(learned, given, given if plain else ones)
-        else:
-            self._report(learned, chosen.source, each_as_one(chosen.source))
-        self.support_ = rows[chosen.points(learned.support)]
-        place = np.full(len(points), -1)
-        place[known] = group
-        self._remember(distinct.X, distinct.y, distinct.point_weight, place)
-        if selected is not None:  # the witnesses have been heard already
-            self.suspicion_ = of_each(selected.suspicion, place)
+        self._settle_labelled(data, chosen, learned)
         return self
 
-    def _judge(
-        self,
-        X: FloatArray,
-        codes: NDArray[np.int64],
-        weight: FloatArray | None,
-        place: NDArray[np.intp],
-    ) -> FloatArray:
-        from lptml.suspects import suspicion
+    def _without_search(self, data: Labelled, L: FloatArray) -> tuple[FloatArray, ConstraintSet]:
+        """The metric that refinement alone learns, and the constraints or a sample of them."""
+        from lptml.learn import learn  # compiled code is loaded by the first fit, not by the import
 
-        return of_each(suspicion(X, codes, sample_weight=weight), place)
-
-    def _all_pairs(self, X: FloatArray, codes: NDArray[np.int64], weight: FloatArray | None) -> LabelledPairs:
-        return LabelledPairs.from_labels(
-            X, codes, bounds=(1.0, 1.0), point_weight=weight, class_weight=self.class_weight
+        number = seed(self.random_state)
+        source = self._chosen(data, self.constraints, L).source
+        unit, factor = in_unit_scale(source)
+        learned = learn(
+            unit,
+            max_trials=0,
+            temperature=self.temperature,
+            prior=L.T @ L / factor,
+            n_components=self.n_components,
+            random_state=number,
+            solve_support=False,
         )
+        return learned.A * factor, representative(source, np.random.default_rng(number))

@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalys
 from sklearn.preprocessing import FunctionTransformer, RobustScaler, StandardScaler
 
 from lptml.baselines import LFDA, LMNN, MCML, ITML_Supervised, MMC_Supervised, RCA_Supervised
-from lptml.estimators import LPTML_Supervised
+from lptml.estimators import LPTML_Supervised, LPTML_SupervisedCV
 from lptml.experiments.options import Options
 
 __all__ = [
@@ -38,13 +38,15 @@ OURS = (PLAIN, DEFAULT, ROBUST)
 
 
 def plain_search(options: Options, d: int, seed: int, trials: int | None = None) -> LPTML_Supervised:
-    """Algorithm 2 as published: sample, solve, count, keep the best; no refinement and no validation."""
+    """Algorithm 2 as published: sample, solve, count, keep the best; no refinement."""
     return LPTML_Supervised(
         max_trials=options.plain_trials(d) if trials is None else trials,
         objective="random",
         refine=False,
-        validation=None,
+        search_components=None,
         constraints="all",
+        temperature=0.0,
+        shrinkage=0.0,
         n_constraints=options.pairs or None,
         bounds=PAPER_BOUNDS,
         random_state=seed,
@@ -63,7 +65,7 @@ TRANSFORMERS: dict[str, Callable[[Options, int, int], Any]] = {
     "LFDA": lambda options, d, seed: LFDA(n_neighbors=20),
     "RCA": lambda options, d, seed: RCA_Supervised(),
     PLAIN: lambda options, d, seed: plain_search(options, d, seed),
-    DEFAULT: lambda options, d, seed: LPTML_Supervised(random_state=seed),
+    DEFAULT: lambda options, d, seed: LPTML_SupervisedCV(random_state=seed),
 }
 
 #: The metric learners that the default is measured against.

@@ -47,7 +47,7 @@ def work(task: dict[str, Any], options: Options) -> list[dict[str, Any]]:
                 plain = methods.plain_search(options, d, seed + number, t).set_params(bounds=bounds)
                 rows.append({"fold": number, "reading": reading, "t": t, **_measure(plain, fold, options)})
             refined = LPTML_Supervised(
-                bounds=bounds, validation=None, constraints="all", random_state=seed + number
+                bounds=bounds, temperature=0.0, shrinkage=0.0, constraints="all", random_state=seed + number
             )
             rows.append(
                 {"fold": number, "reading": reading, "t": "refined", **_measure(refined, fold, options)}

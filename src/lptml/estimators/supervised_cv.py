@@ -1,0 +1,351 @@
+"""LPTML from labelled points with prior, shrinkage and the rest chosen by cross-validation."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import groupby
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from lptml import priors
+from lptml._from_labels import KINDS
+from lptml._progress import make_display
+from lptml._threads import SMALL, single_threaded
+from lptml.anneal import blend, truncate
+from lptml.constraints import Floats, Ints, psd_factor
+from lptml.cross_validation import Scores, Setting, grid_of, mean_metric, neighbour_share, score_settings
+from lptml.estimators._lptml import COMMON_CONSTRAINTS, PAIR_CONSTRAINTS, seed
+from lptml.estimators._mahalanobis import components_from_metric
+from lptml.estimators.supervised import Labelled, LPTML_Supervised, SupervisedBase, prior_factor
+
+__all__ = ["LPTML_SupervisedCV"]
+
+#: Points that settings are compared on; of more points these are drawn.
+VALIDATED = 3000
+#: Options that are handed on to the fit with the best setting.
+_OF_THE_SEARCH = (
+    "max_trials",
+    "search_components",
+    "epsilon",
+    "objective",
+    "time_limit",
+    "engine",
+    "n_jobs",
+    "random_state",
+    "verbose",
+)
+_OF_CONSTRAINTS = ("n_constraints", "bounds", "class_weight")
+
+
+class LPTML_SupervisedCV(SupervisedBase):
+    """:class:`LPTML_Supervised` with its settings chosen by cross-validation.
+
+    Every combination of the lists below is learned without a fold of the points and scored on it: the score
+    of a point is the share of its nearest training neighbours that have its label. The metric is the plain
+    average of all combinations within one standard error of the best (of the paired difference), each
+    learned again from all points. As in scikit-learn, the folds do not depend on ``random_state``; nor do
+    they depend on the order of the points.
+
+    Parameters
+    ----------
+    priors : list, default=("standardized", "within", "discriminant")
+        Values of ``prior`` to try; see :class:`LPTML_Supervised`.
+    shrinkages : list of float, default=(0.0, 0.5, 1.0)
+        Values of ``shrinkage`` to try; 1 is the prior itself, without learning.
+    temperatures : list of float, default=(0.15,)
+        Values of ``temperature`` to try; 0 is the count of violated constraints.
+    constraints : str or list of str, default="triplets"
+        Kinds of constraints to try: "triplets", "neighbors", "all".
+    n_components : int, None or list, default=None
+        Largest ranks of the metric to try.
+    cv : int, default=3
+        Folds of each deal.
+    n_repeats : int, default=2
+        How often the points are dealt.
+    n_neighbors : int, default=4
+        Neighbours that the score looks at.
+    max_trials : int, default=100
+        Random samples that the search solves exactly for the best setting; the others, and the fits of the
+        cross-validation, start from their priors.
+    search_components : int or None, default=10
+        See :class:`LPTML_Supervised`.
+    epsilon : float, default=0.5
+        Resolution of the search's grid of sampling rates, p = (1 + epsilon)^-i.
+    objective : {"trace", "random", "prior"}, default="trace"
+        What a sample's metric minimises.
+    n_constraints : int, optional
+        Triplets (or pairs of each kind) to draw; all of them if not given.
+    bounds : "auto", float, (u, l) or ("percentile", a, b), default="auto"
+        For pairs; see :class:`LPTML_Supervised`.
+    class_weight : None, "balanced" or dict, default=None
+        For pairs; see :class:`LPTML_Supervised`.
+    time_limit : float, optional
+        Seconds after which no more folds are dealt, once every point has been scored; then the best so far
+        is taken.
+    engine : {"local", "dask", "spark"} or an engine, default="local"
+        Where the trials of the search run.
+    n_jobs : int, optional
+        Trials at the same time on the local engine, as in joblib; the result does not depend on it.
+    random_state : int, RandomState or None, default=None
+        The same number gives the same metric, bit for bit.
+    verbose : int, default=0
+        Above 0, progress is shown.
+    callback : callable, optional
+        Called as ``callback(cost, A)`` with the best metric so far of the best setting; a true result stops
+        its fit.
+    preprocessor : None, array-like or callable, default=None
+        Lets input be given as indices: the points they refer to, or a function from indices to points.
+
+    Attributes
+    ----------
+    components_ : ndarray (n_components, n_features)
+        L, the learned map; the Mahalanobis matrix is L'L.
+    cv_results_ : dict of arrays
+        ``params`` and ``param_...`` of every setting, its ``mean_test_score``, ``std_test_score`` (over the
+        folds), ``rank_test_score``, ``standard_error`` of its difference from the best, and whether it is
+        ``averaged``.
+    best_params_ : dict
+        The setting of largest mean score.
+    best_index_ : int
+    best_score_ : float
+    n_violations_, violation_rate_, trivial_rate_, lower_bound_, support_, bounds_, history_
+        As in :class:`LPTML_Supervised`, about this metric and the constraints of ``best_params_``.
+    n_trials_, n_infeasible_, n_iter_, status_
+        Of the search and refinement with ``best_params_``.
+    suspicion_ : ndarray (n_samples,)
+        Probability that each label is wrong, by :func:`lptml.suspicion`, which judges the labels by the
+        points alone and not by this metric.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where the input had names.
+    classes_ : ndarray
+        The labels met, without -1.
+
+    See Also
+    --------
+    LPTML_Supervised : One setting, in a tenth of the time.
+    RobustKNeighborsClassifier : A classifier on this metric.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from lptml import LPTML_SupervisedCV
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = LPTML_SupervisedCV(random_state=0).fit(X, y)
+    >>> sorted(model.best_params_)
+    ['constraints', 'n_components', 'prior', 'shrinkage', 'temperature']
+    >>> model.best_score_ > 0.9
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **{name: COMMON_CONSTRAINTS[name] for name in _OF_THE_SEARCH},
+        **PAIR_CONSTRAINTS,
+        "priors": [list, tuple],
+        "shrinkages": ["array-like"],
+        "temperatures": ["array-like"],
+        "constraints": [str, list, tuple],
+        "n_components": [None, Interval(Integral, 1, None, closed="left"), list, tuple],
+        "n_constraints": [None, Interval(Integral, 1, None, closed="left")],
+        "cv": [Interval(Integral, 2, None, closed="left")],
+        "n_repeats": [Interval(Integral, 1, None, closed="left")],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "callback": [None, callable],
+        "preprocessor": "no_validation",
+    }
+
+    def __init__(
+        self,
+        *,
+        priors: Any = ("standardized", "within", "discriminant"),
+        shrinkages: Any = (0.0, 0.5, 1.0),
+        temperatures: Any = (0.15,),
+        constraints: Any = "triplets",
+        n_components: Any = None,
+        cv: int = 3,
+        n_repeats: int = 2,
+        n_neighbors: int = 4,
+        max_trials: int = 100,
+        search_components: int | None = 10,
+        epsilon: float = 0.5,
+        objective: str = "trace",
+        n_constraints: int | None = None,
+        bounds: Any = "auto",
+        class_weight: Any = None,
+        time_limit: float | None = None,
+        engine: Any = "local",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Callable[..., Any] | None = None,
+        preprocessor: Any = None,
+    ) -> None:
+        self.priors = priors
+        self.shrinkages = shrinkages
+        self.temperatures = temperatures
+        self.constraints = constraints
+        self.n_components = n_components
+        self.cv = cv
+        self.n_repeats = n_repeats
+        self.n_neighbors = n_neighbors
+        self.max_trials = max_trials
+        self.search_components = search_components
+        self.epsilon = epsilon
+        self.objective = objective
+        self.n_constraints = n_constraints
+        self.bounds = bounds
+        self.class_weight = class_weight
+        self.time_limit = time_limit
+        self.engine = engine
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+        self.preprocessor = preprocessor
+
+    def fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
+        """Choose the settings and learn the metric.
+
+        Parameters
+        ----------
+        X : array-like (n_samples, n_features), or (n_samples,) of indices with a preprocessor
+        y : array-like (n_samples,)
+            Classes: numbers, strings or booleans; the number -1 marks an unlabelled point, which is left out.
+        sample_weight : array-like (n_samples,), optional
+            Weights of the points; a constraint weighs the product of those of its points.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        began = time.monotonic()
+        self._number = seed(self.random_state)
+        settings = self._settings()
+        data = self._labelled(X, y, sample_weight)
+        with single_threaded(len(data.rows) <= SMALL):
+            scores = self._cross_validate(data, settings, began)
+            self.cv_results_ = scores.as_results()
+            self.best_index_ = scores.best
+            self.best_params_ = dict(settings[scores.best])
+            self.best_score_ = float(scores.mean[scores.best])
+            self._fit_best(data, [settings[i] for i in np.flatnonzero(scores.good)], began)
+        return self
+
+    def _settings(self) -> list[Setting]:
+        """The grid, checked."""
+        several: dict[str, list[Any]] = {
+            "constraints": [self.constraints] if isinstance(self.constraints, str) else [*self.constraints],
+            "n_components": [*self.n_components]
+            if isinstance(self.n_components, list | tuple)
+            else [self.n_components],
+            "prior": [*self.priors],
+            "temperature": [*np.asarray(self.temperatures, dtype=float).ravel().tolist()],
+            "shrinkage": [*np.asarray(self.shrinkages, dtype=float).ravel().tolist()],
+        }
+        for name, values in several.items():
+            if not values:
+                raise ValueError(f"the list of values for {name} is empty")
+        for kind in several["constraints"]:
+            if kind not in KINDS:
+                raise ValueError(f"constraints must be among {sorted(KINDS)}, got {kind!r}")
+            self._check_kind(kind)
+        for prior in several["prior"]:
+            if isinstance(prior, str) and prior not in priors.NAMES:
+                raise ValueError(f"priors must be matrices or among {list(priors.NAMES)}, got {prior!r}")
+        if not all(0 <= value < np.inf for value in several["temperature"]):
+            raise ValueError(f"temperatures must be finite and not negative, got {self.temperatures!r}")
+        if not all(0 <= value <= 1 for value in several["shrinkage"]):
+            raise ValueError(f"shrinkages must lie in [0, 1], got {self.shrinkages!r}")
+        return grid_of(**several)
+
+    def _check_options(self, d: int) -> None:
+        ranks = self.n_components if isinstance(self.n_components, list | tuple) else [self.n_components]
+        for rank in ranks:
+            if rank is not None and not (isinstance(rank, int | np.integer) and 1 <= rank <= d):
+                raise ValueError(
+                    f"n_components must be whole numbers from 1 to the {d} features, got {rank!r}"
+                )
+        if self.n_jobs == 0:
+            raise ValueError("n_jobs must not be 0")
+
+    def _learner(self, setting: Setting, **options: Any) -> LPTML_Supervised:
+        """An LPTML_Supervised with a setting of the grid and the options of this estimator."""
+        handed_on = {name: getattr(self, name) for name in _OF_CONSTRAINTS}
+        return LPTML_Supervised(**setting, **handed_on, **options)
+
+    def _metrics(self, data: Labelled, settings: list[Setting]) -> Iterator[Floats]:
+        """The metric of every setting, learned without a search; one descent serves all shrinkages."""
+        for _, group in groupby(settings, key=_but_shrinkage):
+            same = list(group)
+            L = prior_factor(same[0]["prior"], data)
+            prior = L.T @ L
+            learned = None
+            if any(setting["shrinkage"] < 1 for setting in same):
+                learner = self._learner({**same[0], "shrinkage": 0.0}, random_state=self._number)
+                learned, sample = learner._without_search(data, L)
+            for setting in same:
+                A = prior if learned is None else blend(sample, learned, prior, setting["shrinkage"])
+                rank = setting["n_components"]
+                yield A if rank is None else truncate(A, rank, _spread(data.X))
+
+    def _cross_validate(self, data: Labelled, settings: list[Setting], began: float) -> Scores:
+        rng = np.random.default_rng(0)  # dealt by the data alone, whose order is that of ``merge_rows``
+        rows = np.arange(len(data.rows))
+        if len(rows) > VALIDATED:
+            rows = np.sort(rng.choice(rows, VALIDATED, replace=False))
+        X, y = data.X[rows], data.y[rows]
+        w = np.ones(len(rows)) if data.total is None else data.total[rows]
+
+        def score_fold(train: Ints, test: Ints) -> Iterator[Floats]:
+            for A in self._metrics(data.take(rows[train]), settings):
+                yield neighbour_share(psd_factor(A), X, y, w, train, test, self.n_neighbors)
+
+        with make_display(int(self.verbose), self.cv * self.n_repeats, unit="fold") as display:
+
+            def watch(done: int, of: int) -> bool:
+                display.show(done, f"{len(settings)} settings")
+                return self.time_limit is not None and time.monotonic() - began > 0.5 * self.time_limit
+
+            return score_settings(
+                settings, y, w, score_fold, folds=self.cv, repeats=self.n_repeats, rng=rng, watch=watch
+            )
+
+    def _fit_best(self, data: Labelled, good: list[Setting], began: float) -> None:
+        """Learn the good settings from all points, the best one with the search, and average them."""
+        options = {name: getattr(self, name) for name in (*_OF_THE_SEARCH, "callback")}
+        options["random_state"] = self._number
+        if self.time_limit is not None:
+            options["time_limit"] = max(1e-3, self.time_limit - (time.monotonic() - began))
+        best = self._learner(self.best_params_, **options)
+        L = prior_factor(best.prior, data)
+        chosen = best._chosen(data, best.constraints, L)
+        learned = best._learn(chosen.source, None, {"X": data.points, "y": data.codes}, prior=L.T @ L)
+        others = [setting for setting in good if setting is not self.cv_results_["params"][self.best_index_]]
+        metrics = [best.components_.T @ best.components_, *self._metrics(data, others)]
+        A = mean_metric(data.X - data.X.mean(axis=0), metrics)
+        A *= chosen.source.best_scale(A).scale or 1.0
+        self.components_ = components_from_metric(A, best.n_components)
+        for name in ("n_trials_", "n_iter_", "n_infeasible_", "status_", "lower_bound_", "bounds_"):
+            setattr(self, name, getattr(best, name))
+        if others:
+            result = (time.monotonic() - began, float(chosen.source.cost(A)), learned.n_trials)
+            learned = replace(learned, history=(*learned.history, result))
+        self._settle_labelled(data, chosen, learned)
+
+
+def _but_shrinkage(setting: Setting) -> tuple[Any, ...]:
+    """What one descent depends on."""
+    prior = setting["prior"]
+    named = prior if isinstance(prior, str) else id(prior)
+    return named, *(setting[name] for name in ("constraints", "n_components", "temperature"))
+
+
+def _spread(X: Floats) -> Floats:
+    spread = X.std(axis=0)
+    return np.where(spread > 0, spread, 1.0)
