@@ -19,6 +19,7 @@ from lptml import (
     LabelCleaner,
     LPTML_Quadruplets,
     LPTML_Supervised,
+    LPTML_SupervisedCV,
     LPTML_Triplets,
     RCA_Supervised,
     RobustKNeighborsClassifier,
@@ -73,7 +74,8 @@ def test_every_kind_of_learner(tmp_path):
     X = rng.normal(size=(40, 2))
     labels = np.where(X[:, 0] > 0, "up", "down")
     for fitted in (
-        LPTML_Supervised(**FAST, class_weight={1: 1.0, -1: 2.0}).fit(X, labels),
+        LPTML_Supervised(**FAST).fit(X, labels),
+        LPTML_Supervised(**FAST, constraints="all", class_weight={1: 1.0, -1: 2.0}).fit(X, labels),
         LPTML_Triplets(**FAST).fit(rng.normal(size=(30, 3, 2))),
         LPTML_Quadruplets(**FAST).fit(rng.normal(size=(30, 4, 2))),
     ):
@@ -82,6 +84,25 @@ def test_every_kind_of_learner(tmp_path):
         np.testing.assert_array_equal(again.transform(X), fitted.transform(X))
         if hasattr(fitted, "classes_"):
             np.testing.assert_array_equal(again.classes_, fitted.classes_)
+
+
+def test_a_cross_validation_comes_back(tmp_path):
+    X = np.random.default_rng(1).normal(size=(40, 2))
+    y = np.where(X[:, 0] > 0, "up", "down")
+    priors = [np.diag([2.0, 1.0]), "within", [[1, 0], [0, 3]]]
+    grid = {"constraints": ["triplets", "all"], "n_components": [None, 1], "shrinkages": np.array([0.0, 1.0])}
+    fitted = LPTML_SupervisedCV(**FAST, priors=priors, **grid).fit(X, y)
+    again = load(save(fitted, tmp_path / "model.npz"))
+    assert str(again.get_params()) == str(fitted.get_params())
+    assert set(again.cv_results_) == set(fitted.cv_results_)
+    for name, column in fitted.cv_results_.items():
+        assert type(again.cv_results_[name]) is type(column)
+        assert str(again.cv_results_[name]) == str(column)
+    np.testing.assert_array_equal(again.cv_results_["param_prior"][0], priors[0])
+    assert str(again.best_params_) == str(fitted.best_params_)
+    assert (again.best_index_, again.best_score_) == (fitted.best_index_, fitted.best_score_)
+    assert again.bounds_ == fitted.bounds_
+    np.testing.assert_array_equal(again.transform(X), fitted.transform(X))
 
 
 def test_learners_that_hold_learners(tmp_path):
@@ -96,6 +117,10 @@ def test_learners_that_hold_learners(tmp_path):
         again = load(save(fitted, tmp_path / "model.npz"))
         use = "predict" if hasattr(fitted, "predict") else "transform"
         np.testing.assert_array_equal(getattr(again, use)(X), getattr(fitted, use)(X))
+        for inner in ("metric_learner_", "estimator_"):
+            if hasattr(fitted, inner):
+                same = getattr(again, inner).components_ == getattr(fitted, inner).components_
+                assert same.all(), "the learner inside is saved as well"
     with pytest.raises(ValueError, match="estimator cannot be saved: it is a KNeighborsClassifier"):
         save(LabelCleaner(KNeighborsClassifier()).fit(X, y), tmp_path / "model.npz")
 

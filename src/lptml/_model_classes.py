@@ -10,7 +10,8 @@ A domain is a tuple of what a value may be:
 - a text, such as ``"auto"``: this text and no other,
 - ``Several(...)``: a tuple or list of values of these domains, ``Mapped(keys, values)``: a dict,
 - ``Kind.ARRAY``: an array of numbers, ``Kind.LIKE_ARRAY``: nested lists of them as well, ``Kind.LABELS``: an
-  array of numbers or texts, ``Kind.MODEL``: an estimator of this table.
+  array of numbers or texts, ``Kind.SETTINGS``: one of values of a cross-validated parameter, which may be
+  matrices, ``Kind.MODEL``: an estimator of this table.
 
 The class itself knows which numbers make sense, and is asked as well.
 """
@@ -28,6 +29,7 @@ __all__ = [
     "CLASSES",
     "FITTED",
     "PASSED_OVER",
+    "RETIRED",
     "Kind",
     "Mapped",
     "Several",
@@ -40,6 +42,13 @@ __all__ = [
 #: learns. What no version ever wrote is refused.
 PASSED_OVER = frozenset({"engine", "n_jobs", "verbose"})
 
+#: Values that files of earlier versions have and no parameter has any more: the default is taken instead.
+RETIRED: Domains = {
+    "constraints": ("auto",),
+    "max_trials": ("auto",),
+    "validation": (None, "auto", "neighbors"),
+}
+
 _LARGEST_INT = 1 << 63
 
 
@@ -49,6 +58,7 @@ class Kind(Enum):
     ARRAY = "an array of numbers"
     LIKE_ARRAY = "an array or lists of numbers"
     LABELS = "an array of numbers or texts, one for each row"
+    SETTINGS = "an array of numbers, texts or matrices, one for each setting"
     MODEL = "an estimator of lptml"
 
 
@@ -88,27 +98,40 @@ _RANK: Domains = {"n_components": (None, int)}
 _DRAWN: Domains = {"n_constraints": (None, int)}
 _ITERATED: Domains = {"max_iter": (int,), "tol": (float,)}
 
-_LPTML: Domains = {
-    "max_trials": (int, "auto"),
+_KINDS = ("triplets", "neighbors", "all")
+_OF_TUPLES = ("identity", "standardized", "within", Kind.LIKE_ARRAY)
+_OF_LABELS = ("discriminant", *_OF_TUPLES)
+
+_SEARCH: Domains = {
+    "max_trials": (int,),
+    "search_components": (None, int),
     "epsilon": (float,),
     "objective": ("trace", "random", "prior"),
+    "time_limit": (None, float),
+    **_RANDOM,
+    **_PREPROCESSOR,
+}
+_LPTML: Domains = {
     "refine": (bool,),
+    "temperature": (float,),
+    "prior": _OF_TUPLES,
+    "shrinkage": (float,),
     "regularization": (float,),
     "regularizer": (None, Kind.LIKE_ARRAY),
     "approximate_counting": (bool, "auto"),
-    "time_limit": (None, float),
     **_RANK,
-    **_RANDOM,
-    **_PREPROCESSOR,
+    **_SEARCH,
 }
 _PAIRS: Domains = {
     "bounds": ("auto", float, Several((float, "percentile"))),
     "class_weight": (None, "balanced", Mapped((float,), (float,))),
 }
-_LABELS: Domains = {
-    "constraints": ("auto", "all", "neighbors", "triplets"),
-    "validation": (None, "auto", "neighbors"),
-    **_DRAWN,
+_GRID: Domains = {
+    "shrinkages": (Kind.LIKE_ARRAY,),
+    "temperatures": (Kind.LIKE_ARRAY,),
+    "n_components": (None, int, Several((None, int))),
+    "cv": (int,),
+    "n_repeats": (int,),
 }
 _ITML: Domains = {
     "gamma": (float,),
@@ -123,7 +146,21 @@ _SUSPECTS: Domains = {"n_suspects": (int, "auto"), **_RANDOM}
 
 CLASSES: dict[str, Class] = {
     "LPTML": Class("lptml.estimators", _LPTML | _PAIRS),
-    "LPTML_Supervised": Class("lptml.estimators", _LPTML | _PAIRS | _LABELS),
+    "LPTML_Supervised": Class(
+        "lptml.estimators", _LPTML | _PAIRS | _DRAWN | {"constraints": _KINDS, "prior": _OF_LABELS}
+    ),
+    "LPTML_SupervisedCV": Class(
+        "lptml.estimators",
+        _SEARCH
+        | _PAIRS
+        | _DRAWN
+        | _GRID
+        | {
+            "constraints": (*_KINDS, Several(_KINDS)),
+            "priors": (Several(_OF_LABELS),),
+            "n_neighbors": (int,),
+        },
+    ),
     "LPTML_Triplets": Class("lptml.estimators", _LPTML),
     "LPTML_Quadruplets": Class("lptml.estimators", _LPTML),
     "LabelCleaner": Class(
@@ -165,6 +202,9 @@ CLASSES: dict[str, Class] = {
     ),
 }
 
+#: What a setting that was cross-validated may have for its parameters.
+_SETTING = (Mapped((str,), (None, float, *_KINDS, *_OF_LABELS)),)
+
 #: Domains of fitted attributes, by name whatever the class; those of other names are plain data of any kind.
 FITTED: Domains = {
     **dict.fromkeys(
@@ -172,14 +212,16 @@ FITTED: Domains = {
     ),
     **dict.fromkeys(("classes_", "feature_names_in_", "labels_"), (Kind.LABELS,)),
     **dict.fromkeys(("estimator_", "metric_learner_"), (Kind.MODEL,)),
-    **dict.fromkeys(("gap_", "lower_bound_", "noise_rate_", "objective_", "threshold_"), (float,)),
-    **dict.fromkeys(("trivial_rate_", "violation_rate_"), (float,)),
-    **dict.fromkeys(("n_features_in_", "n_infeasible_", "n_iter_", "n_trials_", "n_violations_"), (int,)),
-    **dict.fromkeys(("metric_name_", "status_"), (str,)),
-    "bounds_": (Several((float,), 2),),
+    **dict.fromkeys(("best_score_", "gap_", "lower_bound_", "noise_rate_", "objective_"), (float,)),
+    **dict.fromkeys(("threshold_", "trivial_rate_", "violation_rate_"), (float,)),
+    **dict.fromkeys(("best_index_", "n_features_in_", "n_infeasible_", "n_iter_"), (int,)),
+    **dict.fromkeys(("n_trials_", "n_violations_"), (int,)),
+    "best_params_": _SETTING,
+    "bounds_": (None, Several((float,), 2)),
+    "cv_results_": (Mapped((str,), (Kind.ARRAY, Kind.SETTINGS, Several(_SETTING))),),
     "history_": (Several((Several((float,), 3),)),),
     "preparation_": (Mapped((str,), (Several((str,)), Mapped((str,), (float, str, Several((str,)))))),),
-    "validation_": (Several((Mapped((str,), (None, bool, float, str)),)),),
+    "status_": (str,),
 }
 
 
@@ -224,6 +266,9 @@ def _admits_one(alternative: Any, value: Any) -> bool:
             return labels and (
                 value.dtype.kind != "O" or admits((Several((None, bool, float, str)),), [*value])
             )
+        case Kind.SETTINGS:
+            listed = isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind == "O"
+            return listed and admits((Several((None, float, str, Kind.LIKE_ARRAY)),), [*value])
         case Kind.MODEL:
             name = type(value).__name__
             return name in CLASSES and type(value) is find_class(name)

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lptml._archive import Archive, ModelFileError, open_archive, write_archive
-from lptml._model_classes import CLASSES, FITTED, PASSED_OVER, Kind, admits, find_class, in_words
+from lptml._model_classes import CLASSES, FITTED, PASSED_OVER, RETIRED, Kind, admits, find_class, in_words
 from lptml._version import __version__
 
 __all__ = ["FORMAT", "SCHEMA_VERSION", "ModelFileError", "load", "save"]
@@ -141,6 +141,13 @@ def load(path: str | os.PathLike[str]) -> Any:
             UserWarning,
             stacklevel=2,
         )
+    if reader.retired:
+        warnings.warn(
+            f"{path} was written by an earlier version: what it says of {', '.join(sorted(reader.retired))} "
+            "has no meaning any more; a fit would use the default values",
+            UserWarning,
+            stacklevel=2,
+        )
     return estimator
 
 
@@ -246,6 +253,7 @@ class _Reader:
 
     archive: Archive
     passed_over: set[str] = field(default_factory=set)
+    retired: set[str] = field(default_factory=set)
 
     def estimator(self, data: Any, fitted: bool) -> Any:
         from lptml.estimators._inputs import check_preprocessor
@@ -289,7 +297,9 @@ class _Reader:
             raise ModelFileError(f"{name} in a file needs the parameters {sorted(needed)}")
         restored = {}
         for key, data in params.items():
-            if key in domains:
+            if key in RETIRED and admits(RETIRED[key], data):
+                self.retired.add(key)
+            elif key in domains:
                 restored[key] = self.checked(data, f"{key} of {name}", domains[key])
             elif key not in PASSED_OVER:
                 raise ModelFileError(f"{name} in a file has no parameter {key!r}")
