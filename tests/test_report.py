@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris
 
-from lptml import LPTML, LPTML_Supervised
+from lptml import LPTML, LPTML_Supervised, LPTML_SupervisedCV
 from lptml._report import views
 from lptml._report.accuracy import neighbour_accuracy
 from lptml.report import Page, labels_report, pairs_report
@@ -105,13 +105,75 @@ def test_pairs(suspicion: np.ndarray) -> None:
         pairs_report(model, X, index, verdicts[:5], suspicion=suspicion[:5], n_suspects=1)
 
 
-def test_a_metric_chosen_by_validation_shows_the_choice_and_no_search(suspicion: np.ndarray) -> None:
-    chosen = LPTML_Supervised(random_state=0).fit(X, y)
-    alone = labels_report(chosen, X, y, suspicion=suspicion, n_suspects=0, repeats=0)
-    assert 'id="search"' not in alone.html()
-    rows = embedded(alone)["validation"]
-    assert [row["chosen"] for row in rows] == [row["weight"] > 0 for row in rows]
-    assert sum(row["weight"] for row in rows) == pytest.approx(1.0)
+@pytest.fixture(scope="module")
+def chosen() -> LPTML_SupervisedCV:
+    return LPTML_SupervisedCV(max_trials=5, n_repeats=1, random_state=0).fit(X, y)
+
+
+def test_the_cross_validation_is_shown_as_it_was(chosen: LPTML_SupervisedCV, suspicion: np.ndarray) -> None:
+    page = labels_report(chosen, X, y, suspicion=suspicion, n_suspects=0, repeats=0)
+    found, results = embedded(page)["cross_validation"], chosen.cv_results_
+    order = np.argsort(-results["mean_test_score"], kind="stable")
+    np.testing.assert_allclose(found["score"], results["mean_test_score"][order], atol=1e-6)
+    np.testing.assert_allclose(found["error"], results["standard_error"][order], atol=1e-6)
+    assert found["averaged"] == results["averaged"][order].tolist()
+    best = chosen.best_params_
+    assert found["settings"][0] == f"prior {best['prior']}, shrinkage {best['shrinkage']:g}"
+    assert len(set(found["settings"])) == len(results["params"]) == 9
+    html = page.html()
+    assert 'id="cross-validation"' in html
+    assert f"the plain average of the {sum(found['averaged'])} settings" in html
+    assert dict(page.details)["Cross-validation"].startswith(f"9 settings, {sum(found['averaged'])} averaged")
+
+
+def test_the_search_shown_is_that_of_this_metric(chosen: LPTML_SupervisedCV, suspicion: np.ndarray) -> None:
+    page = labels_report(chosen, X, y, suspicion=suspicion, n_suspects=0, repeats=0)
+    history = embedded(page)["history"]
+    assert history["final"] == pytest.approx(chosen.violation_rate_)
+    assert min(history["best"]) == pytest.approx(min(rate for _, rate, _ in chosen.history_), abs=1e-6)
+    assert (np.diff(history["best"]) < 0).all()
+    assert history["end"]["trial"] == chosen.n_trials_ == 5
+    assert "in 5 trials of the search and then in refinement" in page.notes["search"]
+    assert dict(page.details)["Search"].startswith("5 trials")
+
+
+def test_triplets_have_no_bounds(chosen: LPTML_SupervisedCV, suspicion: np.ndarray) -> None:
+    page = labels_report(chosen, X, y, suspicion=suspicion, n_suspects=0, repeats=0)
+    distances = embedded(page)["distances"]
+    assert (distances["u"], distances["l"]) == (None, None)
+    assert "Bounds" not in dict(page.details)
+    assert "left of u" not in page.notes["distances"]
+    assert f"{chosen.violation_rate_:.1%} of the triplets it was learned from" in page.summary
+
+
+def test_one_setting_is_no_cross_validation(model: LPTML_Supervised, suspicion: np.ndarray) -> None:
+    page = labels_report(model, X, y, suspicion=suspicion, n_suspects=0, repeats=0)
+    assert embedded(page)["cross_validation"] is None
+    assert 'id="cross-validation"' not in page.html()
+    assert f"{model.violation_rate_:.1%} of the pairs it was learned from" in page.summary
+    assert "left of u" in page.notes["distances"]
+    assert "violates more" not in page.notes["search"]  # the count is all that counts
+
+
+def test_why_a_metric_violates_more_than_the_least_met(suspicion: np.ndarray) -> None:
+    sepals = np.diag([1.0, 1.0, 0.01, 0.01])
+    prior = LPTML_Supervised(max_trials=20, prior=sepals, shrinkage=1.0, random_state=0).fit(X, y)
+    page = labels_report(prior, X, y, suspicion=suspicion, n_suspects=0, repeats=0)
+    reasons = "how clear the margins are (temperature 0.15) and how near the prior is (shrinkage 1)"
+    assert min(embedded(page)["history"]["best"]) < prior.violation_rate_
+    assert f"violates more, because it counts as well {reasons}." in page.notes["search"]
+
+
+def test_settings_are_named_by_what_they_differ_in() -> None:
+    matrices = np.eye(2), 2 * np.eye(2)
+    grid = [{"prior": A, "n_components": k, "temperature": 0.1} for A in matrices for k in (None, 1)]
+    assert views.setting_names(grid) == [
+        "prior matrix 1, all components",
+        "prior matrix 1, 1 component",
+        "prior matrix 2, all components",
+        "prior matrix 2, 1 component",
+    ]
+    assert views.setting_names(grid[1:2]) == ["prior matrix 1, 1 component, temperature 0.1"]
 
 
 def test_progress_is_told_of_every_split(suspicion: np.ndarray) -> None:

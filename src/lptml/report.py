@@ -43,12 +43,12 @@ def labels_report(
     Parameters
     ----------
     estimator : fitted estimator
-        :class:`lptml.LPTML_Supervised`, or any with ``components_``; what it does not tell is left out.
+        :class:`lptml.LPTML_SupervisedCV`, or any with ``components_``; what it does not tell is left out.
     X : array-like (n, d)
     y : array-like (n,)
         Labels.
     suspicion : array-like (n,)
-        How much each label is distrusted, 0 to 1.
+        Probability that each label is wrong, as :func:`lptml.suspicion` gives it.
     n_suspects : int
         How many of them are taken for wrong.
     likely : array-like (n,), optional
@@ -119,6 +119,7 @@ def labels_report(
         "accuracy": _accuracy(accuracy),
         "distances": _histogram(views.label_distances(Z, codes), getattr(estimator, "bounds_", None)),
         **_metric(estimator, points, feature_names),
+        "cross_validation": _cross_validation(estimator),
         "history": _history(estimator),
         "support": _support(estimator, points, codes, names),
     }
@@ -132,7 +133,7 @@ def labels_report(
         },
         summary=summary,
         tiles=tiles,
-        notes=words.notes(data, words.for_labels(neighbors, splits, n)),
+        notes=words.notes(estimator, data, words.for_labels(estimator, neighbors, splits, n, likely is None)),
         details=[*details, *words.details(estimator)],
         data=data,
     )
@@ -166,7 +167,7 @@ def pairs_report(
     verdicts : array-like (m,)
         +1 similar, -1 dissimilar.
     suspicion : array-like (m,)
-        How much each verdict is distrusted, 0 to 1.
+        Probability that each verdict is wrong, as ``suspicion_`` of the estimator gives it.
     n_suspects, names, feature_names, title, repeats, details, progress
         As for :func:`labels_report`; the accuracy is the ROC AUC of the verdicts by distance.
 
@@ -208,6 +209,7 @@ def pairs_report(
             views.PairDistances(apart[says > 0], apart[says < 0]), getattr(estimator, "bounds_", None)
         ),
         **_metric(estimator, points, feature_names),
+        "cross_validation": _cross_validation(estimator),
         "history": _history(estimator),
         "support": _pair_support(estimator, index, kinds, apart, names),
     }
@@ -217,7 +219,7 @@ def pairs_report(
         | {"suspects_title": "Verdicts to distrust", "accuracy_title": "Telling similar from dissimilar"},
         summary=summary,
         tiles=tiles,
-        notes=words.notes(data, words.for_pairs(splits)),
+        notes=words.notes(estimator, data, words.for_pairs(splits)),
         details=[*details, *words.details(estimator)],
         data=data,
     )
@@ -289,18 +291,30 @@ def _metric(estimator: Any, points: NDArray[Any], feature_names: Sequence[str] |
             "correlation": [_rounded(row, 3) for row in weights.correlation],
             "left_out": weights.left_out,
         },
-        "validation": [dict(row) for row in getattr(estimator, "validation_", ())] or None,
+    }
+
+
+def _cross_validation(estimator: Any) -> dict[str, Any] | None:
+    found = views.cross_validation(estimator)
+    if found is None:
+        return None
+    return {
+        "settings": found.settings,
+        "score": _rounded(found.score, 6),
+        "error": _rounded(found.error, 6),
+        "averaged": found.averaged.tolist(),
     }
 
 
 def _history(estimator: Any) -> dict[str, Any] | None:
-    if getattr(estimator, "validation_", ()) or not len(getattr(estimator, "history_", ())):
-        return None  # chosen by validation, without a search
+    if not getattr(estimator, "history_", ()):
+        return None
     h = views.search_history(estimator)
     return {
         "seconds": _rounded(h.seconds),
         "trial": h.trial.tolist(),
         "best": _rounded(h.rate, 6),
+        "end": {"seconds": round(h.end[0], 4), "trial": h.end[1]},
         "final": h.final,
         "trivial": h.trivial,
         "lower": h.lower if h.lower > 0 else None,

@@ -1,4 +1,8 @@
-// The figures: accuracy, feature weights and correlations, distances, the search, and the support table.
+// The figures: accuracy, settings, feature weights and correlations, distances, the search; and the plain tables.
+function fill(id, columns, rows) {
+  $(`#${id} thead`).append(make("tr", {}, ...columns.map((c) => make("th", { scope: "col" }, make("span", { text: c })))));
+  for (const row of rows) $(`#${id} tbody`).append(make("tr", {}, ...row.map((v) => make("td", { class: typeof v === "number" ? "num" : "", text: typeof v === "number" ? number(v, 4) : v }))));
+}
 const shorten = (text, most) => (text.length > most ? text.slice(0, most - 1) + "…" : text);
 
 // One dot a row with its error bar; `scale` gives the ends of the axis and how a value is written.
@@ -27,13 +31,14 @@ if (D.accuracy) {
   const low = Math.max(0, Math.floor(20 * Math.min(...rows.map((r) => r.mean - r.error)) - 0.5) / 20);
   dots("accuracy-chart", rows, 42, { low, high: 1, write: percent, tick: (t) => percent(t, 0) });
 }
-if (D.validation) {
-  const rows = D.validation.map((r) => ({ name: r.name, mean: 100 * r.advantage, error: 100 * r.error, ours: r.chosen }));
-  rows.sort((a, b) => b.mean - a.mean);
-  const high = Math.max(1, ...rows.map((r) => r.mean + r.error));
-  const low = Math.max(-10, Math.min(-1, ...rows.map((r) => r.mean - r.error))); // what is worse is drawn at the edge
+if (D.cross_validation) {
+  const C = D.cross_validation, best = C.score[0];
+  const rows = C.settings.slice(0, 24).map((name, i) => ({ name, mean: 100 * (C.score[i] - best), error: 100 * C.error[i], ours: C.averaged[i] }));
+  const low = Math.min(-1, ...rows.map((r) => r.mean - r.error)), high = Math.max(0.5, ...rows.map((r) => r.mean + r.error));
   const signed = (v) => (v > 0 ? "+" : v < 0 ? "−" : "") + Math.abs(v).toFixed(1);
-  dots("validation-chart", rows, 26, { low, high, write: signed, tick: (t) => number(t) });
+  dots("cross-validation-chart", rows, 26, { low, high, write: signed, tick: (t) => number(t) });
+  const cells = C.settings.map((name, i) => [name, percent(C.score[i], 2), percent(best - C.score[i], 2), percent(C.error[i], 2), C.averaged[i] ? "yes" : "no"]);
+  fill("cross-validation-table", ["Setting", "Score", "Behind the best", "Standard error", "Averaged"], cells);
 }
 
 if (D.weights) {
@@ -100,7 +105,7 @@ if (D.history && D.history.best.length) {
     const xs = S[axis], left = 52, right = width - 12, bottom = height - 40, top = width < 640 ? 56 : 34;
     const values = [...S.best, S.final, S.lower ?? S.final, S.trivial ?? S.final];
     const high = Math.max(...values) * 1.06 || 1;
-    const last = xs[xs.length - 1] || 1;
+    const last = S.end[axis] || 1;
     const x = (v) => left + (v / last) * (right - left), y = (v) => bottom - (v / high) * (bottom - top);
     for (const t of niceTicks(0, high, 5)) {
       draw(svg, "line", { x1: left, x2: right, y1: y(t), y2: y(t), class: "grid" });
@@ -110,12 +115,12 @@ if (D.history && D.history.best.length) {
     draw(svg, "text", { x: right, y: bottom + 35, "text-anchor": "end" }, axis === "trial" ? "trial" : "seconds");
     let path = "";
     S.best.forEach((v, i) => { path += i ? `H${x(xs[i])}V${y(v)}` : `M${x(xs[0])},${y(v)}`; });
-    explain(draw(svg, "path", { d: path + `H${right}`, fill: "none", stroke: css("--accent"), "stroke-width": 2.2 }), "best violated share so far");
-    const lines = [["search", S.best[S.best.length - 1], "--accent", "none"], ["trivial metric", S.trivial, "--base", "2 3"], ["final", S.final, "--good", "none"], ["lower bound", S.lower, "--warn", "6 3"]];
+    explain(draw(svg, "path", { d: path + `H${right}`, fill: "none", stroke: css("--accent"), "stroke-width": 2.2 }), "least violated share met so far");
+    const lines = [["least met", S.best[S.best.length - 1], "--accent", "none"], ["trivial metric", S.trivial, "--base", "2 3"], ["this metric", S.final, "--good", "none"], ["lower bound", S.lower, "--warn", "6 3"]];
     let at = 0, row = 0;
     for (const [name, v, colour, dash] of lines) {
       if (v === null || v === undefined) continue;
-      if (name !== "search") draw(svg, "line", { x1: left, x2: right, y1: y(v), y2: y(v), stroke: css(colour), "stroke-dasharray": dash, "stroke-width": 1.8 });
+      if (name !== "least met") draw(svg, "line", { x1: left, x2: right, y1: y(v), y2: y(v), stroke: css(colour), "stroke-dasharray": dash, "stroke-width": 1.8 });
       const text = `${name} ${percent(v, 2)}`, wide = text.length * 6.6 + 40;
       if (at + wide > width) { at = 0; row++; }
       draw(svg, "line", { x1: at, x2: at + 20, y1: row * 20 + 8, y2: row * 20 + 8, stroke: css(colour), "stroke-dasharray": dash, "stroke-width": 2.4 });
@@ -133,10 +138,5 @@ if (D.history && D.history.best.length) {
   }
 }
 
-if (D.support) {
-  $("#support-table thead").append(make("tr", {}, ...D.support.columns.map((c) => make("th", { scope: "col" }, make("span", { text: c })))));
-  for (const row of D.support.rows) {
-    $("#support-table tbody").append(make("tr", {}, ...row.map((v) => make("td", { class: typeof v === "number" ? "num" : "", text: typeof v === "number" ? number(v, 4) : v }))));
-  }
-}
+if (D.support) fill("support-table", D.support.columns, D.support.rows);
 document.documentElement.dataset.ready = String(Math.round(performance.now()));

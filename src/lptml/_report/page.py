@@ -39,7 +39,8 @@ class Page:
         The sentence above each figure, by section.
     details : list of (str, str)
     data : dict
-        What the script draws: points, table, and accuracy, weights, distances, history, support or None.
+        What the script draws: points, table, and accuracy, cross_validation, weights, distances, history,
+        support or None.
     """
 
     meta: dict[str, Any]
@@ -55,7 +56,7 @@ class Page:
         always = {"map": "Points", "suspects": "Suspects"}
         optional = {
             "accuracy": ("Accuracy", "accuracy"),
-            "validation": ("Choice", "validation"),
+            "cross-validation": ("Settings", "cross_validation"),
             "features": ("Features", "weights"),
             "distances": ("Distances", "distances"),
             "search": ("Search", "history"),

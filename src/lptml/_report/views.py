@@ -108,11 +108,25 @@ def label_distances(Z: FloatArray, y: NDArray[Any], random_state: int = 0) -> Pa
 
 @dataclass(frozen=True)
 class SearchHistory:
-    """The least violated share of the weight after each improvement."""
+    """The least violated share of the weight that was met, after each improvement, and how it ended.
+
+    Attributes
+    ----------
+    seconds, trial, rate : ndarray (k,)
+        Time, trials done by then, and share violated, of each improvement.
+    end : (float, int)
+        Seconds and trials of the whole fit.
+    final : float
+        The share that the metric itself violates; more than the least met where margins, a prior or an
+        average count as well.
+    trivial, lower : float
+        The shares of the better trivial metric, and of a proven lower bound (0: none).
+    """
 
     seconds: FloatArray
     trial: NDArray[np.int64]
     rate: FloatArray
+    end: tuple[float, int]
     final: float
     trivial: float
     lower: float
@@ -120,15 +134,94 @@ class SearchHistory:
 
 def search_history(estimator: Any) -> SearchHistory:
     """The history of a fitted LPTML estimator."""
-    seconds, rate, trial = zip(*estimator.history_)
+    seconds, rate, trial = (np.array(column) for column in zip(*estimator.history_))
+    least = np.minimum.accumulate(rate)
+    better = np.append(True, least[1:] < least[:-1])
     return SearchHistory(
-        np.array(seconds, dtype=np.float64),
-        np.array(trial, dtype=np.int64),
-        np.array(rate, dtype=np.float64),
+        seconds[better],
+        trial[better],
+        rate[better],
+        (float(seconds.max()), int(estimator.n_trials_)),
         float(estimator.violation_rate_),
         float(estimator.trivial_rate_),
         float(estimator.lower_bound_),
     )
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """The settings that were compared, best first.
+
+    Attributes
+    ----------
+    settings : list of str
+    score : ndarray (k,)
+        Mean score on points or pairs that were not learned from.
+    error : ndarray (k,)
+        Standard error of the difference from the best.
+    averaged : ndarray (k,) of bool
+        Whether the metric of the setting is in the average.
+    """
+
+    settings: list[str]
+    score: FloatArray
+    error: FloatArray
+    averaged: NDArray[np.bool_]
+
+
+def cross_validation(estimator: Any) -> CrossValidation | None:
+    """The cross-validation of a fitted estimator, if there was one."""
+    results = getattr(estimator, "cv_results_", None)
+    if results is None:
+        return None
+    order = np.argsort(-results["mean_test_score"], kind="stable")
+    named = setting_names(results["params"])
+    return CrossValidation(
+        [named[i] for i in order],
+        results["mean_test_score"][order],
+        results["standard_error"][order],
+        results["averaged"][order],
+    )
+
+
+def setting_names(settings: list[dict[str, Any]]) -> list[str]:
+    """Each setting in words, by the parameters in which they differ, or by all of them if there is just one.
+
+    Examples
+    --------
+    >>> setting_names([{"prior": "within", "temperature": 0.15}, {"prior": np.eye(2), "temperature": 0.15}])
+    ['prior within', 'prior matrix 1']
+    >>> setting_names([{"prior": "within", "temperature": 0.15, "n_components": None}])
+    ['prior within, temperature 0.15, all components']
+    """
+    matrices: list[bytes] = []  # in the order of their numbers
+
+    def word(name: str, value: Any) -> str:
+        if value is None:
+            return f"all {name.removeprefix('n_')}"
+        if not isinstance(value, str) and np.ndim(value) == 2:
+            known = np.asarray(value, dtype=np.float64).tobytes()
+            if known not in matrices:
+                matrices.append(known)
+            value = f"matrix {1 + matrices.index(known)}"
+        text = value if isinstance(value, str) else f"{value:g}"
+        if name.startswith("n_"):
+            return f"{text} {name.removeprefix('n_').removesuffix('s' if value == 1 else '')}"
+        return f"{name} {text}"
+
+    words = [[word(name, value) for name, value in setting.items()] for setting in settings]
+    differ = [len(words) == 1 or len(set(column)) > 1 for column in zip(*words)]
+    return [", ".join(text for text, shown in zip(row, differ) if shown) for row in words]
+
+
+def constraint_kind(estimator: Any) -> str | None:
+    """What an estimator asked of the metric: pairs, all, neighbors, triplets or quadruplets, if it tells."""
+    of_class = {"LPTML": "pairs", "LPTML_Triplets": "triplets", "LPTML_Quadruplets": "quadruplets"}
+    name = type(estimator).__name__.removesuffix("CV")
+    chosen = getattr(estimator, "best_params_", {}).get(
+        "constraints", getattr(estimator, "constraints", None)
+    )
+    return of_class.get(name, chosen)
 
 
 def feature_names(estimator: Any, d: int, given: list[str] | None = None) -> list[str]:

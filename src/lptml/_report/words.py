@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from lptml._report import views
 from lptml._report.accuracy import MOST_ROWS, Accuracy
 from lptml._report.page import Tile
 from lptml._version import __version__
@@ -25,10 +26,12 @@ def headline(
         sentences.append(sentence)
     if hasattr(estimator, "violation_rate_"):
         rate, trivial, lower = estimator.violation_rate_, estimator.trivial_rate_, estimator.lower_bound_
-        note = f"{trivial:.1%} for the trivial metric"
+        what = _constraints(estimator)
+        note = f"of the {what}; {trivial:.1%} for the trivial metric"
         tiles.append(Tile("Violated constraints", f"{rate:.1%}", note, "accent"))
         sentences.append(
-            f"The metric violates {rate:.1%} of its constraints, a useless one would violate {trivial:.1%}."
+            f"The metric violates {rate:.1%} of the {what} it was learned from, "
+            f"a useless one would violate {trivial:.1%}."
         )
         if lower > 0:
             tiles.append(Tile("Lower bound", f"{lower:.1%}", "no metric can violate less"))
@@ -38,6 +41,12 @@ def headline(
     some = f"{n_suspects:,} of {n:,} {noun} {verb} wrong."
     sentences.append(some if n_suspects else f"None of the {n:,} {noun} looks wrong.")
     return tiles, " ".join(sentences)
+
+
+def _constraints(estimator: Any) -> str:
+    """What the metric was learned from, in the plural."""
+    kind = views.constraint_kind(estimator)
+    return {"all": "pairs", "neighbors": "pairs of neighbours", None: "constraints"}.get(kind, str(kind))
 
 
 def _gain(accuracy: list[Accuracy], k: int) -> tuple[Tile, str]:
@@ -75,33 +84,36 @@ def _line(share: float) -> str:
     return f" (one axis carries {share:.1%})" if share > 0.98 else ""
 
 
-def for_labels(k: int, splits: int, n: int) -> dict[str, str]:
-    """The sentences that only a report on labels has."""
+def for_labels(estimator: Any, k: int, splits: int, n: int, by_metric: bool) -> dict[str, str]:
+    """The sentences that only a report on labels has; ``by_metric``: what looks like what was not given."""
     drawn = f" of {MOST_ROWS:,} rows drawn at random" if n > MOST_ROWS else ""
+    seen = "the trusted neighbours under the learned metric have" if by_metric else "is most likely"
+    voters = getattr(estimator, "n_neighbors", k)
     return {
-        "suspects": "Sorted by suspicion: how strongly the neighbours under the learned metric contradict "
-        "the label. “Looks like” is the label that the trusted neighbours have. A suspect is a row to look "
-        "at again, not a verdict.",
+        "suspects": "Sorted by suspicion, the probability that the label is wrong, judged by the other rows "
+        f"and not by this metric. “Looks like” is the label that {seen}. A suspect is a row to look at "
+        "again, not a verdict.",
         "accuracy": f"Share of rows whose label a vote of the {k} nearest neighbours predicts, on halves of "
         "the data that neither metric nor voters have seen; mean and standard error over the rows, "
         f"{splits} splits{drawn}.",
+        "score": f"the share of the {voters} nearest neighbours of a row that have its label",
     }
 
 
 def for_pairs(splits: int) -> dict[str, str]:
     """The sentences that only a report on pairs has."""
     return {
-        "suspects": "Sorted by suspicion: how strongly the learned metric contradicts the verdict. A ring in "
-        "the picture above marks a row of a suspect pair.",
+        "suspects": "Sorted by suspicion, the probability that the verdict is wrong, judged by metrics that "
+        "were learned without it. A ring in the picture above marks a row of a suspect pair.",
         "accuracy": "Area under the ROC curve of verdicts by distance (50% is guessing), on pairs that the "
         f"metric has not seen; mean and standard error of {splits} splits.",
+        "score": "the share of pairs that are not violated",
     }
 
 
-def notes(data: dict[str, Any], own: dict[str, str]) -> dict[str, str]:
+def notes(estimator: Any, data: dict[str, Any], own: dict[str, str]) -> dict[str, str]:
     """The sentence above each figure."""
     left_out = data["weights"]["left_out"]
-    chosen = data["validation"] is not None
     more = f" The {left_out} lightest features are left out." if left_out else ""
     support = data["support"]
     shown = len(support["rows"]) if support else 0
@@ -111,16 +123,71 @@ def notes(data: dict[str, Any], own: dict[str, str]) -> dict[str, str]:
         "fill the frame. A ring marks a suspect.",
         "features": "The share of the mean squared distance that each feature carries; beside it, how the "
         f"metric couples them (blue: differences add up, orange: they cancel).{more}",
-        "distances": "Similar pairs should lie left of u, dissimilar ones right of l."
-        + (" All pairs are drawn; a metric learned from neighbours was asked about these only." * chosen),
-        "validation": "The metrics that were tried, and how many of a hundred votes of unseen neighbours "
-        "each has over standardised features, with standard errors. The metric is the weighted mean of those "
-        "that stand out.",
-        "search": "The least share of violated constraints after each improvement; final is where it ended, "
-        "the lower bound is proven for all metrics.",
+        "distances": _distances(estimator, data["distances"]["u"] is not None),
+        "cross_validation": _cross_validation(data["cross_validation"], own["score"]),
+        "search": _search(estimator, data["history"]),
         "support": "Among the metrics that satisfy what this one satisfies, these constraints alone "
         f"determine the one of least trace.{cut}",
     }
+
+
+def _distances(estimator: Any, bounds: bool) -> str:
+    kind = views.constraint_kind(estimator)
+    if kind == "triplets":
+        return (
+            "Pairs of rows of the same label and of different ones. The metric was asked that each row be "
+            "nearer to its neighbours of its label than to those of others, not that every similar pair be "
+            "near."
+        )
+    if not bounds:
+        return "The farther the two lie apart, the better the metric tells similar from dissimilar."
+    asked = " Any pairs are drawn; the metric was asked about neighbours only." if kind == "neighbors" else ""
+    return "Similar pairs should lie left of u, dissimilar ones right of l." + asked
+
+
+def _cross_validation(found: dict[str, Any] | None, score: str) -> str:
+    if found is None:
+        return ""
+    averaged = sum(found["averaged"])
+    result = (
+        f"The metric is the plain average of the {averaged} settings within one standard error of the best"
+        if averaged > 1
+        else "No other setting is within one standard error of the best, which the metric is of"
+    )
+    beyond = " The 24 best are drawn." if len(found["settings"]) > 24 else ""
+    return (
+        f"Each setting was learned without a part of the data and scored on that part; the score is {score}. "
+        f"{result} (coloured). Drawn: percentage points behind the best, with the standard error of that "
+        f"difference.{beyond}"
+    )
+
+
+def _search(estimator: Any, history: dict[str, Any] | None) -> str:
+    if history is None:
+        return ""
+    of = "With the best setting: the" if hasattr(estimator, "cv_results_") else "The"
+    after = " and then in refinement" if getattr(estimator, "refine", True) else ""
+    reasons = _besides_the_count(estimator) if history["final"] > history["best"][-1] + 1e-6 else []
+    more = f" This metric violates more, because it counts as well {' and '.join(reasons)}." * bool(reasons)
+    bound = " The lower bound is proven for all metrics." if history["lower"] else ""
+    return (
+        f"{of} least share of violated constraints met by then, in {estimator.n_trials_} trials of the "
+        f"search{after}.{more}{bound}"
+    )
+
+
+def _besides_the_count(estimator: Any) -> list[str]:
+    """What a metric takes into account beside the number of violated constraints."""
+    setting = (
+        {"temperature": 0, "shrinkage": 0} | estimator.get_params() | getattr(estimator, "best_params_", {})
+    )
+    averaged = sum(getattr(estimator, "cv_results_", {}).get("averaged", ()))
+    found = {
+        f"how clear the margins are (temperature {setting['temperature']:g})": setting["temperature"] > 0,
+        f"how near the prior is (shrinkage {setting['shrinkage']:g})": setting["shrinkage"] > 0,
+        f"the {averaged - 1} other settings of the average": averaged > 1,
+    }
+    return [reason for reason, given in found.items() if given]
 
 
 def details(estimator: Any) -> list[tuple[str, str]]:
@@ -129,12 +196,23 @@ def details(estimator: Any) -> list[tuple[str, str]]:
 
     chosen = ", ".join(f"{k}={v!r}" for k, v in estimator.get_params(deep=False).items() if v is not None)
     rows = [("Estimator", type(estimator).__name__), ("Parameters", chosen)]
-    if getattr(estimator, "n_trials_", 0):
+    if hasattr(estimator, "cv_results_"):
+        rows.append(("Cross-validation", choice(estimator)))
+    if hasattr(estimator, "n_trials_"):
         trials = f"{estimator.n_trials_} trials, {estimator.n_infeasible_} infeasible; {estimator.status_}"
         rows.append(("Search", trials))
-    if hasattr(estimator, "bounds_"):
+    if getattr(estimator, "bounds_", None) is not None:
         u, l = estimator.bounds_
         rows.append(("Bounds", f"u = {u:.6g}, l = {l:.6g}"))
     versions = f"lptml {__version__}, Python {platform.python_version()}, NumPy {np.__version__}, "
     rows.append(("Versions", versions + f"scikit-learn {sklearn.__version__}"))
     return rows
+
+
+def choice(estimator: Any) -> str:
+    """What a cross-validation found, in a line."""
+    found = views.cross_validation(estimator)
+    assert found is not None
+    n, averaged = len(found.settings), int(found.averaged.sum())
+    settings = f"{n} settings" if n > 1 else "one setting"
+    return f"{settings}, {averaged} averaged; best: {found.settings[0]} (score {found.score[0]:.4f})"
