@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from lptml.constraints import ConstraintSet
     from lptml.estimators import (
         LPTML,
+        LPTMLCV,
         LPTML_Quadruplets,
         LPTML_Supervised,
         LPTML_SupervisedCV,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 _HOME = {
     "lptml.estimators": [
         "LPTML",
+        "LPTMLCV",
         "LPTML_Supervised",
         "LPTML_SupervisedCV",
         "LPTML_Triplets",
@@ -64,6 +66,7 @@ __all__ = [
     "LFDA",
     "LMNN",
     "LPTML",
+    "LPTMLCV",
     "MCML",
     "MMC",
     "RCA",

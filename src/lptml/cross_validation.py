@@ -133,7 +133,7 @@ def score_settings(
     folds: int,
     repeats: int,
     rng: np.random.Generator,
-    watch: Callable[[int, int], object] | None = None,
+    watch: Callable[[int], object] | None = None,
 ) -> Scores:
     """Deal the points and score every setting on each fold.
 
@@ -150,7 +150,7 @@ def score_settings(
         Folds of each deal, and how often to deal.
     rng : numpy Generator
     watch : callable, optional
-        Called as ``watch(folds done, all folds)``; a true result stops the dealing after the first deal.
+        Called as ``watch(folds done)``; a true result stops the dealing when every point has been scored.
     """
     total = np.zeros((len(settings), len(codes)))
     means = []
@@ -163,7 +163,7 @@ def score_settings(
                 rows = np.array(list(score_fold(train, test)))
                 total[:, test] += rows
                 means.append(rows @ weight[test] / weight[test].sum())
-            stop = watch is not None and watch(repeat * folds + f + 1, repeats * folds)
+            stop = watch is not None and bool(watch(repeat * folds + f + 1))
         dealt += 1
         if stop:
             break

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -24,10 +25,64 @@ from lptml.estimators._lptml import (
 from lptml.estimators._suspicion import of_each
 from lptml.estimators.base import PairsMixin
 
-__all__ = ["LPTML"]
+__all__ = ["LPTML", "Compared", "PairsBase"]
 
 
-class LPTML(PairsMixin, LPTMLBase):
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """Pairs as given, and the distinct ones among them that are learned from."""
+
+    points: FloatArray  # (n, 2, d)
+    labels: NDArray[np.int8]  # (n,)
+    weight: FloatArray | None  # (n,)
+    V: FloatArray  # (n, d) differences, each in one direction
+    first: NDArray[np.intp]  # numbers of the distinct pairs, in an order that the data alone determines
+    group: NDArray[np.intp]  # (n,) the distinct pair of each; -1: of none
+    source: ConstraintSet  # the distinct pairs
+
+
+class PairsBase(PairsMixin, LPTMLBase):
+    """From pairs to constraints; what LPTML and LPTMLCV share."""
+
+    bounds_: tuple[float, float]
+
+    def _compared(self, pairs: Any, y: Any, calibration_params: Any, sample_weight: Any) -> Compared:
+        """Validate the input of fit."""
+        options: Any = self
+        self._check_calibration_params(calibration_params)
+        points, labels = self._start_pairs(pairs, y)
+        n, _, d = points.shape
+        self._check_options(d)
+        weight = _inputs.check_weight(sample_weight, n)
+        if weight is not None and len(np.unique(labels[weight > 0])) < 2:
+            raise ValueError("sample_weight leaves just one class of pairs: both kinds are needed")
+        weight = kind_weights(options.class_weight, labels, weight)
+        V = one_direction(points[:, 0] - points[:, 1])  # (n, d)
+        first, total, group = merge_rows(V, labels, weight)
+        self.bounds_ = self._bounds(options.bounds, V[first], V if weight is None else V[weight > 0])
+        source = ConstraintSet.from_differences(V[first], labels[first], bounds=self.bounds_, weight=total)
+        return Compared(points, labels, weight, V, first, group, source)
+
+    def _settle_pairs(
+        self, data: Compared, learned: Any, calibration_params: Mapping[str, Any] | None
+    ) -> None:
+        """Set the fitted attributes that are about the given pairs."""
+        weight = data.weight
+        given = ConstraintSet.from_differences(data.V, data.labels, bounds=self.bounds_, weight=weight)
+        self._report(learned, given, given if weight is None else each_as_one(given))
+        self.support_ = data.first[learned.support]
+        self._calibrate(data.points, data.labels, calibration_params, weight)
+        self._remember(data.source.V, data.labels[data.first], data.source.weight, data.group)
+
+    def _judge(
+        self, V: FloatArray, labels: NDArray[np.int8], weight: FloatArray, group: NDArray[np.intp]
+    ) -> FloatArray:
+        from lptml.suspects import pair_suspicion
+
+        return of_each(pair_suspicion(V, labels, sample_weight=weight), group)
+
+
+class LPTML(PairsBase):
     """Learn a Mahalanobis metric from pairs, some of whose verdicts may be wrong.
 
     The metric violates as little as can be found of the constraints "similar pairs are at most u apart,
@@ -123,6 +178,7 @@ class LPTML(PairsMixin, LPTMLBase):
 
     See Also
     --------
+    LPTMLCV : The same, with the temperature chosen by cross-validation.
     LPTML_Supervised : From points and their classes.
 
     Examples
@@ -222,31 +278,12 @@ class LPTML(PairsMixin, LPTMLBase):
         self
         """
         self._validate_params()
-        self._check_calibration_params(calibration_params)
-        points, labels = self._start_pairs(pairs, y)
-        n, _, d = points.shape
-        self._check_options(d)
-        weight = _inputs.check_weight(sample_weight, n)
-        if weight is not None and len(np.unique(labels[weight > 0])) < 2:
-            raise ValueError("sample_weight leaves just one class of pairs: both kinds are needed")
-        weight = kind_weights(self.class_weight, labels, weight)
-        V = one_direction(points[:, 0] - points[:, 1])  # (n, d)
-        first, total, group = merge_rows(V, labels, weight)
-        self.bounds_ = self._bounds(self.bounds, V[first], V if weight is None else V[weight > 0])
-        source = ConstraintSet.from_differences(V[first], labels[first], bounds=self.bounds_, weight=total)
+        data = self._compared(pairs, y, calibration_params, sample_weight)
         learned = self._learn(
-            source, initial_metric, {"X": points, "y": labels}, self._prior(source, source.d)
+            data.source,
+            initial_metric,
+            {"X": data.points, "y": data.labels},
+            self._prior(data.source, data.source.d),
         )
-        given = ConstraintSet.from_differences(V, labels, bounds=self.bounds_, weight=weight)
-        self._report(learned, given, given if weight is None else each_as_one(given))
-        self.support_ = first[learned.support]
-        self._calibrate(points, labels, calibration_params, weight)
-        self._remember(V[first], labels[first], total, group)
+        self._settle_pairs(data, learned, calibration_params)
         return self
-
-    def _judge(
-        self, V: FloatArray, labels: NDArray[np.int8], weight: FloatArray, group: NDArray[np.intp]
-    ) -> FloatArray:
-        from lptml.suspects import pair_suspicion
-
-        return of_each(pair_suspicion(V, labels, sample_weight=weight), group)

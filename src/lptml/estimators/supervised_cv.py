@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from itertools import groupby
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -14,35 +12,21 @@ from sklearn.utils._param_validation import Interval
 
 from lptml import priors
 from lptml._from_labels import KINDS
-from lptml._progress import make_display
 from lptml._threads import SMALL, single_threaded
 from lptml.anneal import blend, truncate
 from lptml.constraints import Floats, Ints, psd_factor
-from lptml.cross_validation import Scores, Setting, grid_of, mean_metric, neighbour_share, score_settings
-from lptml.estimators._lptml import COMMON_CONSTRAINTS, PAIR_CONSTRAINTS, seed
-from lptml.estimators._mahalanobis import components_from_metric
+from lptml.cross_validation import Setting, grid_of, neighbour_share
+from lptml.estimators._cv import CVMixin, but_shrinkage, check_names, cv_constraints
 from lptml.estimators.supervised import Labelled, LPTML_Supervised, SupervisedBase, prior_factor
 
 __all__ = ["LPTML_SupervisedCV"]
 
 #: Points that settings are compared on; of more points these are drawn.
 VALIDATED = 3000
-#: Options that are handed on to the fit with the best setting.
-_OF_THE_SEARCH = (
-    "max_trials",
-    "search_components",
-    "epsilon",
-    "objective",
-    "time_limit",
-    "engine",
-    "n_jobs",
-    "random_state",
-    "verbose",
-)
 _OF_CONSTRAINTS = ("n_constraints", "bounds", "class_weight")
 
 
-class LPTML_SupervisedCV(SupervisedBase):
+class LPTML_SupervisedCV(CVMixin, SupervisedBase):
     """:class:`LPTML_Supervised` with its settings chosen by cross-validation.
 
     Every combination of the lists below is learned without a fold of the points and scored on it: the score
@@ -143,21 +127,11 @@ class LPTML_SupervisedCV(SupervisedBase):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **{name: COMMON_CONSTRAINTS[name] for name in _OF_THE_SEARCH},
-        **PAIR_CONSTRAINTS,
-        "priors": [list, tuple],
-        "shrinkages": ["array-like"],
-        "temperatures": ["array-like"],
-        "constraints": [str, list, tuple],
-        "n_components": [None, Interval(Integral, 1, None, closed="left"), list, tuple],
-        "n_constraints": [None, Interval(Integral, 1, None, closed="left")],
-        "cv": [Interval(Integral, 2, None, closed="left")],
-        "n_repeats": [Interval(Integral, 1, None, closed="left")],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "callback": [None, callable],
-        "preprocessor": "no_validation",
-    }
+    _parameter_constraints: ClassVar[dict[str, Any]] = cv_constraints(
+        constraints=[str, list, tuple],
+        n_constraints=[None, Interval(Integral, 1, None, closed="left")],
+        n_neighbors=[Interval(Integral, 1, None, closed="left")],
+    )
 
     def __init__(
         self,
@@ -224,55 +198,26 @@ class LPTML_SupervisedCV(SupervisedBase):
         self
         """
         self._validate_params()
-        began = time.monotonic()
-        self._number = seed(self.random_state)
-        settings = self._settings()
+        self._begin()
+        kinds = [self.constraints] if isinstance(self.constraints, str) else [*self.constraints]
+        check_names("constraints", kinds, tuple(KINDS))
+        for kind in kinds:
+            self._check_kind(kind)
+        settings = grid_of(constraints=kinds, **self._values(priors.NAMES))
         data = self._labelled(X, y, sample_weight)
         with single_threaded(len(data.rows) <= SMALL):
-            scores = self._cross_validate(data, settings, began)
-            self.cv_results_ = scores.as_results()
-            self.best_index_ = scores.best
-            self.best_params_ = dict(settings[scores.best])
-            self.best_score_ = float(scores.mean[scores.best])
-            self._fit_best(data, [settings[i] for i in np.flatnonzero(scores.good)], began)
+            others = self._compare(data, settings)
+            best = self._learner(self.best_params_, **self._options())
+            L = prior_factor(best.prior, data)
+            chosen = best._chosen(data, best.constraints, L)
+            learned = best._learn(chosen.source, None, {"X": data.points, "y": data.codes}, prior=L.T @ L)
+            centred = data.X - data.X.mean(axis=0)
+            learned = self._adopt_average(
+                best, learned, [*self._metrics(data, others)], chosen.source, centred
+            )
+            self.bounds_ = best.bounds_
+            self._settle_labelled(data, chosen, learned)
         return self
-
-    def _settings(self) -> list[Setting]:
-        """The grid, checked."""
-        several: dict[str, list[Any]] = {
-            "constraints": [self.constraints] if isinstance(self.constraints, str) else [*self.constraints],
-            "n_components": [*self.n_components]
-            if isinstance(self.n_components, list | tuple)
-            else [self.n_components],
-            "prior": [*self.priors],
-            "temperature": [*np.asarray(self.temperatures, dtype=float).ravel().tolist()],
-            "shrinkage": [*np.asarray(self.shrinkages, dtype=float).ravel().tolist()],
-        }
-        for name, values in several.items():
-            if not values:
-                raise ValueError(f"the list of values for {name} is empty")
-        for kind in several["constraints"]:
-            if kind not in KINDS:
-                raise ValueError(f"constraints must be among {sorted(KINDS)}, got {kind!r}")
-            self._check_kind(kind)
-        for prior in several["prior"]:
-            if isinstance(prior, str) and prior not in priors.NAMES:
-                raise ValueError(f"priors must be matrices or among {list(priors.NAMES)}, got {prior!r}")
-        if not all(0 <= value < np.inf for value in several["temperature"]):
-            raise ValueError(f"temperatures must be finite and not negative, got {self.temperatures!r}")
-        if not all(0 <= value <= 1 for value in several["shrinkage"]):
-            raise ValueError(f"shrinkages must lie in [0, 1], got {self.shrinkages!r}")
-        return grid_of(**several)
-
-    def _check_options(self, d: int) -> None:
-        ranks = self.n_components if isinstance(self.n_components, list | tuple) else [self.n_components]
-        for rank in ranks:
-            if rank is not None and not (isinstance(rank, int | np.integer) and 1 <= rank <= d):
-                raise ValueError(
-                    f"n_components must be whole numbers from 1 to the {d} features, got {rank!r}"
-                )
-        if self.n_jobs == 0:
-            raise ValueError("n_jobs must not be 0")
 
     def _learner(self, setting: Setting, **options: Any) -> LPTML_Supervised:
         """An LPTML_Supervised with a setting of the grid and the options of this estimator."""
@@ -281,7 +226,7 @@ class LPTML_SupervisedCV(SupervisedBase):
 
     def _metrics(self, data: Labelled, settings: list[Setting]) -> Iterator[Floats]:
         """The metric of every setting, learned without a search; one descent serves all shrinkages."""
-        for _, group in groupby(settings, key=_but_shrinkage):
+        for _, group in groupby(settings, key=but_shrinkage):
             same = list(group)
             L = prior_factor(same[0]["prior"], data)
             prior = L.T @ L
@@ -294,7 +239,8 @@ class LPTML_SupervisedCV(SupervisedBase):
                 rank = setting["n_components"]
                 yield A if rank is None else truncate(A, rank, _spread(data.X))
 
-    def _cross_validate(self, data: Labelled, settings: list[Setting], began: float) -> Scores:
+    def _compare(self, data: Labelled, settings: list[Setting]) -> list[Setting]:
+        """Cross-validate; return the good settings but the best."""
         rng = np.random.default_rng(0)  # dealt by the data alone, whose order is that of ``merge_rows``
         rows = np.arange(len(data.rows))
         if len(rows) > VALIDATED:
@@ -306,44 +252,7 @@ class LPTML_SupervisedCV(SupervisedBase):
             for A in self._metrics(data.take(rows[train]), settings):
                 yield neighbour_share(psd_factor(A), X, y, w, train, test, self.n_neighbors)
 
-        with make_display(int(self.verbose), self.cv * self.n_repeats, unit="fold") as display:
-
-            def watch(done: int, of: int) -> bool:
-                display.show(done, f"{len(settings)} settings")
-                return self.time_limit is not None and time.monotonic() - began > 0.5 * self.time_limit
-
-            return score_settings(
-                settings, y, w, score_fold, folds=self.cv, repeats=self.n_repeats, rng=rng, watch=watch
-            )
-
-    def _fit_best(self, data: Labelled, good: list[Setting], began: float) -> None:
-        """Learn the good settings from all points, the best one with the search, and average them."""
-        options = {name: getattr(self, name) for name in (*_OF_THE_SEARCH, "callback")}
-        options["random_state"] = self._number
-        if self.time_limit is not None:
-            options["time_limit"] = max(1e-3, self.time_limit - (time.monotonic() - began))
-        best = self._learner(self.best_params_, **options)
-        L = prior_factor(best.prior, data)
-        chosen = best._chosen(data, best.constraints, L)
-        learned = best._learn(chosen.source, None, {"X": data.points, "y": data.codes}, prior=L.T @ L)
-        others = [setting for setting in good if setting is not self.cv_results_["params"][self.best_index_]]
-        metrics = [best.components_.T @ best.components_, *self._metrics(data, others)]
-        A = mean_metric(data.X - data.X.mean(axis=0), metrics)
-        A *= chosen.source.best_scale(A).scale or 1.0
-        self.components_ = components_from_metric(A, best.n_components)
-        for name in ("n_trials_", "n_iter_", "n_infeasible_", "status_", "lower_bound_", "bounds_"):
-            setattr(self, name, getattr(best, name))
-        if others:
-            result = (time.monotonic() - began, float(chosen.source.cost(A)), learned.n_trials)
-            learned = replace(learned, history=(*learned.history, result))
-        self._settle_labelled(data, chosen, learned)
-
-
-def _but_shrinkage(setting: Setting) -> tuple[Any, ...]:
-    """What one descent depends on."""
-    prior = setting["prior"]
-    named = prior if isinstance(prior, str) else id(prior)
-    return named, *(setting[name] for name in ("constraints", "n_components", "temperature"))
+        return self._cross_validate(settings, y, w, score_fold, rng)
 
 
 def _spread(X: Floats) -> Floats:
