@@ -21,7 +21,8 @@ X, y = make_circles(400, noise=0.2, factor=0.4, random_state=0)
 X_train, X_test, y_train, y_test = train_test_split(X, y, train_size=80, random_state=0)
 
 # %%
-# ``constraints="all", temperature=0.0, shrinkage=0.0`` asks for the metric that violates the fewest pairs of the 80 training points.
+# With ``constraints="all"``, at temperature 0 and without shrinkage, the metric sought is the one that
+# violates the fewest pairs of the 80 training points.
 
 kernel = Nystroem(gamma=1.0, n_components=10, random_state=0)
 linear = LPTML_Supervised(max_trials=20, constraints="all", temperature=0.0, shrinkage=0.0, random_state=0)

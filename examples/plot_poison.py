@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import RobustScaler, StandardScaler
 
-from lptml import LMNN, LPTML_Supervised
+from lptml import LMNN, LPTML_SupervisedCV
 from lptml.datasets import make_rotated_poisoned
 
 train = make_rotated_poisoned(n_poison=5, angle=0.6, random_state=0)
@@ -22,7 +22,7 @@ learners = {
     "StandardScaler": StandardScaler(),
     "RobustScaler": RobustScaler(),
     "LMNN": LMNN(),
-    "LPTML": LPTML_Supervised(random_state=0),
+    "LPTML": LPTML_SupervisedCV(random_state=0),
 }
 accuracy = {}
 for name, learner in learners.items():
@@ -32,7 +32,8 @@ for name, learner in learners.items():
     print(f"{name:15} {accuracy[name]:.3f}")
 
 # %%
-# Clean test points under the learned metric.  The axis that tells the classes apart has survived.
+# The training points before and after, the planted ones ringed.  The axis that tells the classes apart has
+# survived.
 
 model = learners["LPTML"]
 figure, panels = plt.subplots(1, 2, figsize=(9, 3.4))

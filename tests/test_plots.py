@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
-from lptml import LPTML, LPTML_Supervised
+from lptml import LPTML, LPTML_Supervised, LPTML_SupervisedCV
 from lptml._report import views
 from lptml.plots import (
     EmbeddingDisplay,
@@ -98,6 +98,27 @@ def test_history_ends_at_the_cost_of_the_metric(model: LPTML_Supervised) -> None
     assert (np.diff(history.trial) >= 0).all()
     assert history.rate[-1] == pytest.approx(model.violation_rate_, abs=1e-3)
     assert history.trial[-1] <= model.n_trials_ == 3
+
+
+def test_history_of_a_metric_that_is_not_the_least_met() -> None:
+    """A metric of clear margins, averaged: the line is what was met, the dot is the metric itself."""
+    chosen = LPTML_SupervisedCV(max_trials=5, n_repeats=1, random_state=0).fit(X, y)
+    chosen.history_ = (*chosen.history_[:-1], (9.0, 0.5, 5))  # whatever it was, it ends high
+    chosen.violation_rate_ = 0.5
+    display = SearchHistoryDisplay.from_estimator(chosen)
+    assert (np.diff(display.history.rate) < 0).all()
+    assert display.history.rate[-1] == min(rate for _, rate, _ in chosen.history_)
+    line, dot, euclidean = display.ax_.lines[:3]
+    assert line.get_xdata()[-1] == dot.get_xdata()[0] == 9.0
+    assert dot.get_ydata()[0] == 0.5
+    assert (euclidean.get_label(), euclidean.get_ydata()[0]) == ("Euclidean distance", chosen.trivial_rate_)
+
+
+def test_triplets_have_no_bounds_to_draw() -> None:
+    model = LPTML_Supervised(max_trials=1, random_state=0).fit(X, y)
+    display = PairDistancesDisplay.from_estimator(model, X, y)
+    assert display.bounds is None
+    assert not display.ax_.lines
 
 
 def test_suspicion_is_drawn_sorted(model: LPTML_Supervised) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 
-from lptml import LPTML_Supervised
+from lptml import LPTML_SupervisedCV
 from lptml.datasets import make_poisoned, make_synthetic
 
 #: The poison lies on the class axis, 100 standard deviations out: ringed in the pictures when suspected.
@@ -27,11 +27,14 @@ def main(folder: str = "demo-output") -> None:
     X_test, y_test = make_synthetic(1000, random_state=SEED + 1, return_X_y=True)
     print(f"{len(train.target)} training points, {train.poisoned.sum()} of them planted with a wrong label")
 
-    learner = LPTML_Supervised(random_state=SEED).fit(train.data, train.target)
+    learner = LPTML_SupervisedCV(random_state=SEED).fit(train.data, train.target)
     identity = _accuracy(train.data, train.target, X_test, y_test)
     learned = _accuracy(learner.transform(train.data), train.target, learner.transform(X_test), y_test)
+    averaged = sum(learner.cv_results_["averaged"])
+    print(f"{len(learner.cv_results_['params'])} settings compared by cross-validation, {averaged} averaged")
     print(
-        f"constraints violated: {learner.violation_rate_:.1%} (a trivial metric: {learner.trivial_rate_:.1%})"
+        f"triplets violated: {learner.violation_rate_:.1%} "
+        f"(by the Euclidean distance: {learner.trivial_rate_:.1%})"
     )
     print("4-NN accuracy on 1,000 clean test points:")
     print(f"  Euclidean  {identity:.3f}")

@@ -6,7 +6,7 @@ leave the matplotlib objects in ``ax_`` and ``figure_``.  The same views stand i
 - :class:`EmbeddingDisplay`: the points before and after, suspects ringed
 - :class:`FeatureWeightsDisplay`: what the metric looks at
 - :class:`PairDistancesDisplay`: distances of similar and dissimilar pairs, with u and l
-- :class:`SearchHistoryDisplay`: cost by time, with the lower bound and the trivial cost
+- :class:`SearchHistoryDisplay`: least cost met by time, that of the metric, the lower bound, the trivial cost
 - :class:`SuspicionDisplay`: suspicion of every label, sorted
 """
 
@@ -250,7 +250,9 @@ class PairDistancesDisplay(_Display):
 
 
 class SearchHistoryDisplay(_Display):
-    """The best violated share so far, by time, between the trivial metric and the lower bound.
+    """The least violated share met so far, by time, between the trivial metric and the lower bound.
+
+    A dot marks the metric itself, which at a positive temperature, or with shrinkage, may violate more.
 
     Parameters
     ----------
@@ -278,8 +280,10 @@ class SearchHistoryDisplay(_Display):
         """Draw on ``ax``, or on new axes."""
         ax = self._start(ax)
         h = self.history
-        ax.step(h.seconds, h.rate, **({"where": "post", "color": ACCENT, "label": "best so far"} | style))
-        ax.axhline(h.trivial, color=QUIET, ls=":", label="trivial metric")
+        seconds, rate = np.append(h.seconds, h.end[0]), np.append(h.rate, h.rate[-1])
+        ax.step(seconds, rate, **({"where": "post", "color": ACCENT, "label": "least met"} | style))
+        ax.plot(h.end[0], h.final, "o", color=ACCENT, label="this metric")
+        ax.axhline(h.trivial, color=QUIET, ls=":", label=h.trivial_name)
         if h.lower > 0:
             ax.axhline(h.lower, color=DISSIMILAR, ls="--", label="lower bound")
         ax.set(xlabel="seconds", ylabel="violated share", ylim=(0, None))

@@ -317,6 +317,7 @@ def _history(estimator: Any) -> dict[str, Any] | None:
         "end": {"seconds": round(h.end[0], 4), "trial": h.end[1]},
         "final": h.final,
         "trivial": h.trivial,
+        "trivial_name": h.trivial_name,
         "lower": h.lower if h.lower > 0 else None,
     }
 

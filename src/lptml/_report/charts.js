@@ -116,7 +116,7 @@ if (D.history && D.history.best.length) {
     let path = "";
     S.best.forEach((v, i) => { path += i ? `H${x(xs[i])}V${y(v)}` : `M${x(xs[0])},${y(v)}`; });
     explain(draw(svg, "path", { d: path + `H${right}`, fill: "none", stroke: css("--accent"), "stroke-width": 2.2 }), "least violated share met so far");
-    const lines = [["least met", S.best[S.best.length - 1], "--accent", "none"], ["trivial metric", S.trivial, "--base", "2 3"], ["this metric", S.final, "--good", "none"], ["lower bound", S.lower, "--warn", "6 3"]];
+    const lines = [["least met", S.best[S.best.length - 1], "--accent", "none"], [S.trivial_name, S.trivial, "--base", "2 3"], ["this metric", S.final, "--good", "none"], ["lower bound", S.lower, "--warn", "6 3"]];
     let at = 0, row = 0;
     for (const [name, v, colour, dash] of lines) {
       if (v === null || v === undefined) continue;

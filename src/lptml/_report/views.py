@@ -121,6 +121,8 @@ class SearchHistory:
         average count as well.
     trivial, lower : float
         The shares of the better trivial metric, and of a proven lower bound (0: none).
+    trivial_name : str
+        What the better trivial metric is.
     """
 
     seconds: FloatArray
@@ -130,6 +132,7 @@ class SearchHistory:
     final: float
     trivial: float
     lower: float
+    trivial_name: str
 
 
 def search_history(estimator: Any) -> SearchHistory:
@@ -145,6 +148,7 @@ def search_history(estimator: Any) -> SearchHistory:
         float(estimator.violation_rate_),
         float(estimator.trivial_rate_),
         float(estimator.lower_bound_),
+        trivial_name(estimator),
     )
 
 
@@ -222,6 +226,12 @@ def constraint_kind(estimator: Any) -> str | None:
         "constraints", getattr(estimator, "constraints", None)
     )
     return of_class.get(name, chosen)
+
+
+def trivial_name(estimator: Any) -> str:
+    """The better trivial metric: of comparisons it is the Euclidean, as A = 0 violates them all."""
+    comparisons = constraint_kind(estimator) in ("triplets", "quadruplets")
+    return "Euclidean distance" if comparisons else "trivial metric"
 
 
 def feature_names(estimator: Any, d: int, given: list[str] | None = None) -> list[str]:

@@ -26,12 +26,11 @@ def headline(
         sentences.append(sentence)
     if hasattr(estimator, "violation_rate_"):
         rate, trivial, lower = estimator.violation_rate_, estimator.trivial_rate_, estimator.lower_bound_
-        what = _constraints(estimator)
-        note = f"of the {what}; {trivial:.1%} for the trivial metric"
+        what, other = constraints_name(estimator), views.trivial_name(estimator)
+        note = f"of the {what}; {trivial:.1%} for the {other}"
         tiles.append(Tile("Violated constraints", f"{rate:.1%}", note, "accent"))
         sentences.append(
-            f"The metric violates {rate:.1%} of the {what} it was learned from, "
-            f"a useless one would violate {trivial:.1%}."
+            f"The metric violates {rate:.1%} of the {what} it was learned from, the {other} {trivial:.1%}."
         )
         if lower > 0:
             tiles.append(Tile("Lower bound", f"{lower:.1%}", "no metric can violate less"))
@@ -43,7 +42,7 @@ def headline(
     return tiles, " ".join(sentences)
 
 
-def _constraints(estimator: Any) -> str:
+def constraints_name(estimator: Any) -> str:
     """What the metric was learned from, in the plural."""
     kind = views.constraint_kind(estimator)
     return {"all": "pairs", "neighbors": "pairs of neighbours", None: "constraints"}.get(kind, str(kind))
