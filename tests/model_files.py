@@ -37,7 +37,7 @@ def fitted(name):
         return model.fit(rng.normal(size=(24, 3, 3)))
     if name == "LPTML_Quadruplets":
         return model.fit(rng.normal(size=(24, 4, 3)))
-    if name in ("LPTML", "ITML", "MMC"):
+    if name in ("LPTML", "LPTMLCV", "ITML", "MMC"):
         return model.fit(pairs, similar)
     return model.fit(X, y)
 

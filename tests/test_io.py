@@ -16,6 +16,7 @@ from tests.model_files import FAST, edited, members, npy, raw_npy, write
 
 from lptml import (
     LPTML,
+    LPTMLCV,
     LabelCleaner,
     LPTML_Quadruplets,
     LPTML_Supervised,
@@ -103,6 +104,14 @@ def test_a_cross_validation_comes_back(tmp_path):
     assert (again.best_index_, again.best_score_) == (fitted.best_index_, fitted.best_score_)
     assert again.bounds_ == fitted.bounds_
     np.testing.assert_array_equal(again.transform(X), fitted.transform(X))
+
+
+def test_a_cross_validation_of_pairs_comes_back(pairs, y, tmp_path):
+    fitted = LPTMLCV(**FAST, priors=[np.eye(3), "within"], temperatures=[0.1], n_components=[2]).fit(pairs, y)
+    again = load(save(fitted, tmp_path / "model.npz"))
+    assert str(again.get_params()) == str(fitted.get_params())
+    assert str(again.cv_results_) == str(fitted.cv_results_)
+    np.testing.assert_array_equal(again.predict(pairs), fitted.predict(pairs))
 
 
 def test_learners_that_hold_learners(tmp_path):

@@ -146,6 +146,7 @@ _SUSPECTS: Domains = {"n_suspects": (int, "auto"), **_RANDOM}
 
 CLASSES: dict[str, Class] = {
     "LPTML": Class("lptml.estimators", _LPTML | _PAIRS),
+    "LPTMLCV": Class("lptml.estimators", _SEARCH | _PAIRS | _GRID | {"priors": (Several(_OF_TUPLES),)}),
     "LPTML_Supervised": Class(
         "lptml.estimators", _LPTML | _PAIRS | _DRAWN | {"constraints": _KINDS, "prior": _OF_LABELS}
     ),
