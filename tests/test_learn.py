@@ -54,12 +54,74 @@ def test_without_refinement_it_is_the_search():
     assert learn(pairs, max_trials=20, random_state=4).cost <= learned.cost
 
 
-def test_number_of_trials_follows_the_number_of_features():
-    pairs = iris()
-    assert learn(pairs, refine=False, random_state=0).n_trials == 100
+def test_the_search_runs_whatever_the_number_of_features():
     X = np.random.default_rng(0).normal(size=(40, 40))
     wide = ConstraintSet.from_labels(X, X[:, 0] > 0, bounds=(1.0, 1.0))
-    assert learn(wide, random_state=0).n_trials == 0
+    learned = learn(wide, max_trials=7, random_state=0)
+    assert learned.n_trials == 7
+    assert learned.cost < learned.trivial_cost
+    alone = learn(wide, max_trials=7, refine=False, random_state=0)
+    assert np.linalg.matrix_rank(alone.A, tol=1e-9 * np.trace(alone.A)) <= 6  # it looked in six directions
+    assert float(wide.cost(alone.A)) == alone.cost
+
+
+@pytest.mark.parametrize("kind", ["rows", "points", "indexed"])
+def test_a_projected_source_counts_what_the_lifted_metric_counts(kind):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 5)), rng.integers(2, size=20)
+    pairs = ConstraintSet.from_labels(X, y, bounds=(2.0, 2.0))
+    i, j = np.triu_indices(20, 1)
+    source = {
+        "points": pairs,
+        "rows": pairs.take(np.arange(pairs.n)),
+        "indexed": IndexedPairs.from_indices(
+            X, np.stack([i, j], axis=1), np.where(y[i] == y[j], 1, -1), bounds=(2.0, 2.0)
+        ),
+    }[kind]
+    P, B = rng.normal(size=(2, 5)), np.diag([1.0, 0.3])
+    assert source.projected(P).cost(B) == source.cost(P.T @ B @ P)
+
+
+def test_shrinkage_ends_at_the_prior():
+    pairs, prior = iris(), np.diag([1.0, 2.0, 3.0, 4.0])
+    A = learn(pairs, max_trials=0, prior=prior, shrinkage=1.0, random_state=0).A
+    np.testing.assert_allclose(A / A[0, 0], prior, atol=1e-12)
+    half = learn(pairs, max_trials=0, prior=prior, shrinkage=0.5, random_state=0).A
+    none = learn(pairs, max_trials=0, prior=prior, random_state=0).A
+    np.testing.assert_allclose(
+        np.linalg.lstsq(np.stack([prior.ravel(), none.ravel()], axis=1), half.ravel(), rcond=None)[1],
+        0,
+        atol=1e-9,
+    )
+
+
+def test_a_warm_metric_has_clearer_margins_than_the_count():
+    rng = np.random.default_rng(0)
+    V = rng.normal(size=(400, 3))
+    flipped = rng.random(400) < 0.1
+    y = np.where((np.abs(V[:, 0]) < 0.7) ^ flipped, 1, -1)
+    pairs = ConstraintSet.from_differences(V, y, bounds=(1.0, 1.0))
+    cold, warm = (learn(pairs, temperature=T, random_state=0) for T in (0.0, 0.1))
+    assert cold.cost <= warm.cost < warm.trivial_cost
+    W = rng.normal(size=(5000, 3))
+    truth = ConstraintSet.from_differences(W, np.where(np.abs(W[:, 0]) < 0.7, 1, -1), bounds=(1.0, 1.0))
+    assert float(truth.cost(warm.A)) / truth.n < 0.05
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"temperature": -1.0}, "temperature must be"),
+        ({"temperature": 0.1, "refine": False}, "with refine=False it must be 0"),
+        ({"shrinkage": 1.5}, "shrinkage must lie"),
+        ({"prior": np.eye(3)}, "prior must have shape"),
+        ({"search_components": 0}, "search_components must be"),
+        ({"max_trials": "auto"}, "max_trials must be a whole number"),
+    ],
+)
+def test_options_are_checked_at_the_door(options, message):
+    with pytest.raises(ValueError, match=message):
+        learn(iris(), **options)
 
 
 @pytest.mark.parametrize("refine", [True, False])

@@ -106,8 +106,6 @@ def _triplets(
     X, y = everything.X, everything.y
     sizes = np.bincount(y)
     anchors = np.flatnonzero(sizes[y] > 1)  # the others have no target
-    if not len(anchors) or len(sizes) < 2:
-        raise ValueError('constraints="triplets" needs a class of at least two points, and another class')
     anchors = anchors[_some(len(anchors), ANCHORS, rng)]
     targets, impostors = nearest_of_each_kind(X @ metric.T, y, anchors, TARGETS, IMPOSTORS)
     triplets = LabelledTriplets(X, anchors, targets, impostors, everything.point_weight)

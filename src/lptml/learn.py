@@ -104,8 +104,8 @@ def learn(
     temperature : float
         T of the bounded loss, relative to the largest bound; 0 is the count. Without ``refine`` it must be 0.
     prior : array of shape (d, d), optional
-        The metric that is one of the starts, that gives the search its directions, and that the result is
-        shrunk to; the standardised metric by default.
+        The metric that is one of the starts, that gives the search its directions, that the result is shrunk
+        to, and that is returned where there are no constraints; the standardised metric by default.
     shrinkage : float in [0, 1]
         How far to move the result towards the prior, brought to the same mean squared distance; 1 is the
         prior itself.
@@ -147,6 +147,10 @@ def learn(
     for name, matrix in (("initial_metric", initial_metric), ("prior", prior)):
         if matrix is not None and np.shape(matrix) != (d, d):
             raise ValueError(f"{name} must have shape ({d}, {d}), got {np.shape(matrix)}")
+    if source.n == 0:
+        if prior is None:
+            raise ValueError("there are no constraints to learn from")
+        return _unchallenged(np.array(prior, dtype=np.float64))
     R = np.eye(d) if regularizer is None else np.array(regularizer, dtype=np.float64)
     penalty = regularization * R if regularization > 0 else None
     runner = make_engine(engine, n_jobs=n_jobs)
@@ -238,6 +242,25 @@ def _check(
         raise ValueError(f"regularization must be a finite number >= 0, got {regularization}")
     if n_components is not None and not 1 <= n_components <= d:
         raise ValueError(f"n_components must lie in 1..{d}, got {n_components}")
+
+
+def _unchallenged(prior: Floats) -> Learned:
+    """The prior, where no constraint says otherwise."""
+    return Learned(
+        A=prior,
+        cost=0.0,
+        penalty=0.0,
+        total_weight=0.0,
+        trivial_cost=0.0,
+        canonical=None,
+        support=np.empty(0, dtype=np.int64),
+        history=((0.0, 0.0, 0),),
+        n_trials=0,
+        n_infeasible=0,
+        status=SearchStatus.OPTIMAL,
+        lower_bound=None,
+        candidates=(prior,),
+    )
 
 
 def _restricted(R: Floats, P: Floats) -> Floats:

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from lptml import LPTML, LPTML_Quadruplets, LPTML_Supervised, LPTML_Triplets
+from lptml import LPTML, LPTMLCV, LPTML_Quadruplets, LPTML_Supervised, LPTML_SupervisedCV, LPTML_Triplets
 from lptml.constraints import ConstraintSet
 
 FAST = {"max_trials": 5, "random_state": 0}
@@ -83,16 +83,21 @@ def test_weighted_rates(pairs, y):
     assert fitted.n_violations_ == wrong.sum()
 
 
-@pytest.mark.parametrize("kind", ["pairs", "supervised", "triplets", "quadruplets"])
+@pytest.mark.parametrize(
+    "kind", ["pairs", "supervised", "all pairs", "supervised cv", "pairs cv", "triplets", "quadruplets"]
+)
 def test_weights_are_copies_order_does_not_matter_and_units_are_free(kind, pairs, y, X, labels):
     rng = np.random.default_rng(2)
     learner, data, target = {
         "pairs": (LPTML(**FAST), pairs, y),
-        "supervised": (
+        "supervised": (LPTML_Supervised(**FAST), X, labels),
+        "all pairs": (
             LPTML_Supervised(**FAST, constraints="all", temperature=0.0, shrinkage=0.0),
             X,
             labels,
         ),
+        "supervised cv": (LPTML_SupervisedCV(**FAST), X, labels),
+        "pairs cv": (LPTMLCV(**FAST), pairs, y),
         "triplets": (LPTML_Triplets(**FAST), rng.normal(size=(40, 3, 2)), None),
         "quadruplets": (LPTML_Quadruplets(**FAST), rng.normal(size=(40, 4, 2)), None),
     }[kind]
@@ -110,7 +115,7 @@ def test_weights_are_copies_order_does_not_matter_and_units_are_free(kind, pairs
     np.testing.assert_array_equal(plain, fit(rng.permutation(n)))
     np.testing.assert_array_equal(plain, fit(np.arange(n)))
     # 1024 times the numbers: for pairs the bounds follow, for orders the margin does not
-    factor = 1.0 if target is not None else 1 / 1024
+    factor = 1.0 if kind in ("pairs", "pairs cv", "all pairs") else 1 / 1024
     np.testing.assert_array_equal(factor * plain, fit(np.arange(n), scale=1024.0))
 
 
@@ -331,7 +336,7 @@ def test_orders_count_as_the_core_does():
     assert fitted.n_violations_ == core.cost(fitted.get_mahalanobis_matrix())
 
 
-@pytest.mark.parametrize("constraints", ["auto", "all", "neighbors", "triplets"])
+@pytest.mark.parametrize("constraints", ["all", "neighbors", "triplets"])
 def test_constraints_from_labels(X, labels, constraints):
     fitted = LPTML_Supervised(**FAST, constraints=constraints, temperature=0.0, shrinkage=0.0).fit(X, labels)
     assert fitted.violation_rate_ < fitted.trivial_rate_
@@ -409,30 +414,41 @@ def test_metadata_routing(pairs, y):
     assert search.best_estimator_.violation_rate_ < 0.05
 
 
-def test_validation_chooses(X, labels):
+def test_the_default_searches_and_reports_about_its_own_constraints(X, labels):
     fitted = LPTML_Supervised(random_state=0).fit(X, labels)
-    assert fitted.status_ == "chosen by validation"
-    shares = [tried["weight"] for tried in fitted.validation_]
-    assert sum(shares) == pytest.approx(1.0)
-    assert [share > 0 for share in shares] == [tried["chosen"] for tried in fitted.validation_]
-    assert {"standardised", "identity"} < {tried["name"] for tried in fitted.validation_}
-    assert fitted.n_trials_ == 0
-    assert fitted.suspicion_.shape == (60,)
-    assert fitted.components_.shape == (3, 3)
-    explicit = LPTML_Supervised(random_state=0, validation="neighbors").fit(X, labels)
-    np.testing.assert_array_equal(explicit.components_, fitted.components_)
-    weight = np.arange(60) % 3
-    weighted = LPTML_Supervised(random_state=0).fit(X, labels, sample_weight=weight)
-    copied = LPTML_Supervised(random_state=0).fit(np.repeat(X, weight, axis=0), np.repeat(labels, weight))
-    np.testing.assert_array_equal(weighted.components_, copied.components_)
-    assert LPTML_Supervised(random_state=0, n_components=2).fit(X, labels).components_.shape == (2, 3)
+    assert fitted.n_trials_ == 100
+    assert fitted.bounds_ is None
+    A = fitted.get_mahalanobis_matrix()
+    # The triplets by hand: three targets and ten impostors under the prior.
+    prior = LPTML_Supervised(random_state=0, shrinkage=1.0, max_trials=0).fit(X, labels).components_
+    Z, count = X @ prior.T, 0
+    for i in range(60):
+        squares = ((Z - Z[i]) ** 2).sum(axis=1)
+        order = np.argsort(squares)
+        same = [j for j in order if labels[j] == labels[i] and j != i][:3]
+        other = [j for j in order if labels[j] != labels[i]][:10]
+        for j in same:
+            for k in other:
+                near, far = X[i] - X[j], X[i] - X[k]
+                count += far @ A @ far - near @ A @ near < 1 - 1e-7
+    assert fitted.n_violations_ == count
+    assert fitted.violation_rate_ == pytest.approx(count / 1800)
+    assert fitted.history_[-1][1] == pytest.approx(fitted.violation_rate_)
 
 
-def test_validation_ignores_no_option(X, labels):
-    assert LPTML_Supervised(**FAST).fit(X, labels).validation_ == ()
-    for option in ({"max_trials": 5}, {"class_weight": "balanced"}, {"refine": False}, {"engine": "dask"}):
-        with pytest.raises(ValueError, match=f"validation.*{next(iter(option))}"):
-            LPTML_Supervised(validation="neighbors", **option).fit(X, labels)
-    seen = []
-    LPTML_Supervised(random_state=0, callback=lambda cost, A: seen.append((cost, A))).fit(X, labels)
-    assert len(seen) == 1
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"bounds": (1.0, 2.0)}, "bounds is about pairs"),
+        ({"class_weight": "balanced"}, "class_weight is about pairs"),
+        ({"refine": False}, "set temperature=0"),
+        ({"prior": "whatever"}, "prior"),
+        ({"prior": np.eye(2)}, "prior"),
+        ({"shrinkage": 2.0}, "shrinkage"),
+        ({"constraints": "auto"}, "constraints"),
+        ({"max_trials": "auto"}, "max_trials"),
+    ],
+)
+def test_options_that_would_have_no_effect_are_refused(X, labels, options, message):
+    with pytest.raises(ValueError, match=message):
+        LPTML_Supervised(random_state=0, **options).fit(X, labels)

@@ -190,7 +190,7 @@ class LPTMLBase(SuspicionMixin, CallbackSupport, BaseEstimator):
     def _report(self, learned: Any, given: Source, counted: Source) -> None:
         """Set the rates for the constraints as they were given: weighted, and each counted as one."""
         A = self.components_.T @ self.components_
-        total = given.total_weight
+        total = given.total_weight or 1.0  # no constraints: none is violated
         cost = float(given.cost(A))
         self.violation_rate_ = cost / total
         self.trivial_rate_ = min(given.trivial_costs()) / total

@@ -48,7 +48,7 @@ class LPTMLCV(CVMixin, PairsBase):
     max_trials : int, default=100
         Random samples that the search solves exactly for the best setting; the others, and the fits of the
         cross-validation, start from their priors.
-    search_components : int or None, default=10
+    search_components : int or None, default=6
         See :class:`LPTML`.
     epsilon : float, default=0.5
         Resolution of the search's grid of sampling rates, p = (1 + epsilon)^-i.
@@ -127,7 +127,7 @@ class LPTMLCV(CVMixin, PairsBase):
         cv: int = 5,
         n_repeats: int = 1,
         max_trials: int = 100,
-        search_components: int | None = 10,
+        search_components: int | None = 6,
         epsilon: float = 0.5,
         objective: str = "trace",
         bounds: Any = "auto",
@@ -225,8 +225,7 @@ class LPTMLCV(CVMixin, PairsBase):
             for setting in same:
                 A, rank = blend(sample, learned, prior, setting["shrinkage"]), setting["n_components"]
                 A = A if rank is None else truncate(A, rank, feature_scale(sample))
-                scaled: Floats = A * (factor * (unit.best_scale(A).scale or 1.0))
-                yield scaled
+                yield A * (factor * (unit.best_scale(A).scale or 1.0))
 
     def _compare(self, source: ConstraintSet, settings: list[Setting]) -> list[Setting]:
         """Cross-validate; return the good settings but the best."""
@@ -239,7 +238,7 @@ class LPTMLCV(CVMixin, PairsBase):
         def score_fold(train: Ints, test: Ints) -> Iterator[Floats]:
             unseen = some.take(test)
             for A in self._metrics(some.take(train), settings):
-                yield 1.0 - unseen.violated(A)
+                yield np.where(unseen.violated(A), 0.0, 1.0)
 
         kinds = (some.sign < 0).astype(np.int64)
         return self._cross_validate(settings, kinds, some.weight, score_fold, rng)

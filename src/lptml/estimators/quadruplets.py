@@ -33,7 +33,7 @@ class LPTML_Quadruplets(QuadrupletsMixin, LPTMLBase):
     ----------
     max_trials : int, default=100
         Random samples that the search solves exactly (the paper's t); 0 leaves everything to refinement.
-    search_components : int or None, default=10
+    search_components : int or None, default=6
         Where there are more features, the search looks among metrics of the leading directions under the
         prior, this many: the time of a trial grows with their sixth power. None: in all directions.
     epsilon : float, default=0.5
@@ -124,7 +124,7 @@ class LPTML_Quadruplets(QuadrupletsMixin, LPTMLBase):
         self,
         *,
         max_trials: int = 100,
-        search_components: int | None = 10,
+        search_components: int | None = 6,
         epsilon: float = 0.5,
         objective: str = "trace",
         refine: bool = True,

@@ -392,7 +392,7 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         learner = self.metric_learner
         if learner is None:
             learner = LPTML_SupervisedCV(n_neighbors=self.n_neighbors, random_state=number)
-            labels = self.classes_[_likely(codes, trust)]
+            labels = _likely(codes, trust)  # numbers: -1 would stand for a point without a label
         else:
             points, labels = points[~chosen], self.classes_[codes[~chosen]]
         self.metric_learner_ = clone(learner).fit(points, labels)

@@ -175,7 +175,7 @@ class LPTML_Supervised(SupervisedBase):
     ----------
     max_trials : int, default=100
         Random samples that the search solves exactly (the paper's t); 0 leaves everything to refinement.
-    search_components : int or None, default=10
+    search_components : int or None, default=6
         Where there are more features, the search looks among metrics of the leading directions under the
         prior, this many: the time of a trial grows with their sixth power. None: in all directions.
     epsilon : float, default=0.5
@@ -186,7 +186,7 @@ class LPTML_Supervised(SupervisedBase):
     constraints : {"triplets", "neighbors", "all"}, default="triplets"
         What the labels demand: that a point be nearer to its 3 nearest neighbours of its class than to the 10
         nearest of other classes, by a margin; that pairs of near neighbours be near or far; or that all
-        pairs be.
+        pairs be. Where no class has two points there is no triplet, and the metric is the prior.
     n_constraints : int, optional
         Triplets (or pairs of each kind) to draw; all of them if not given. Beyond 4,000 points the triplets
         are those of 4,000 random ones.
@@ -300,7 +300,7 @@ class LPTML_Supervised(SupervisedBase):
         self,
         *,
         max_trials: int = 100,
-        search_components: int | None = 10,
+        search_components: int | None = 6,
         epsilon: float = 0.5,
         objective: str = "trace",
         constraints: str = "triplets",

@@ -56,7 +56,7 @@ class LPTML_SupervisedCV(CVMixin, SupervisedBase):
     max_trials : int, default=100
         Random samples that the search solves exactly for the best setting; the others, and the fits of the
         cross-validation, start from their priors.
-    search_components : int or None, default=10
+    search_components : int or None, default=6
         See :class:`LPTML_Supervised`.
     epsilon : float, default=0.5
         Resolution of the search's grid of sampling rates, p = (1 + epsilon)^-i.
@@ -145,7 +145,7 @@ class LPTML_SupervisedCV(CVMixin, SupervisedBase):
         n_repeats: int = 2,
         n_neighbors: int = 4,
         max_trials: int = 100,
-        search_components: int | None = 10,
+        search_components: int | None = 6,
         epsilon: float = 0.5,
         objective: str = "trace",
         n_constraints: int | None = None,
@@ -226,6 +226,9 @@ class LPTML_SupervisedCV(CVMixin, SupervisedBase):
 
     def _metrics(self, data: Labelled, settings: list[Setting]) -> Iterator[Floats]:
         """The metric of every setting, learned without a search; one descent serves all shrinkages."""
+        if len(data.rows) < 2:  # a fold of two points: nothing can be learned from one
+            yield from [np.eye(data.points.shape[1])] * len(settings)
+            return
         for _, group in groupby(settings, key=but_shrinkage):
             same = list(group)
             L = prior_factor(same[0]["prior"], data)
