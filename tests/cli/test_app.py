@@ -17,8 +17,19 @@ from click.testing import CliRunner, Result
 
 from lptml.cli.app import COMMANDS, cli
 from lptml.cli.errors import BUG, INPUT, OUTPUT, USAGE
-from lptml.cli.learner import COMMON, SUPERVISED, parameter_name, parse_bounds
 from lptml.cli.output import plain
+from lptml.cli.parameters import (
+    CHOICE,
+    COMMON,
+    CROSS_VALIDATE,
+    GRID,
+    LABELS,
+    LISTED,
+    SINGLE,
+    Option,
+    parameter_name,
+    parse_bounds,
+)
 
 ROWS = "x,z,label\n" + "".join(f"{i % 5},{i % 3},{'ab'[i % 2]}\n" for i in range(12))
 
@@ -90,14 +101,24 @@ def test_every_option_has_help() -> None:
                     assert parameter.help, f"{name} {parameter.name}"
 
 
+def names(*tables: list[Option], choosing: bool) -> set[str]:
+    """The parameters that options set."""
+    found = [parameter_name(option) for table in tables for option, _, _ in table]
+    return {f"{name}s" if choosing and name in LISTED else name for name in found}
+
+
 def test_learner_options_are_the_parameters_of_the_estimators() -> None:
-    from lptml import LPTML, LPTML_Supervised
+    from lptml import LPTML, LPTMLCV, LPTML_Supervised, LPTML_SupervisedCV
 
     left_out = {"callback", "preprocessor", "verbose"}  # objects of a process; progress follows the terminal
-    common = {parameter_name(option) for option, _, _ in COMMON}
-    both = common | {parameter_name(option) for option, _, _ in SUPERVISED}
-    assert common == set(inspect.signature(LPTML).parameters) - left_out
-    assert both == set(inspect.signature(LPTML_Supervised).parameters) - left_out
+    for cls, tables in {
+        LPTML: [GRID, COMMON, SINGLE],
+        LPTML_Supervised: [GRID, COMMON, SINGLE, LABELS],
+        LPTMLCV: [GRID, COMMON, CHOICE[:-1]],
+        LPTML_SupervisedCV: [GRID, COMMON, CHOICE, LABELS],
+    }.items():
+        found = names(*tables, choosing=cls.__name__.endswith("CV"))
+        assert found == set(inspect.signature(cls).parameters) - left_out, cls
 
 
 # Defaults that the help says in other words than Python.
@@ -109,34 +130,54 @@ IN_WORDS: dict[str, object] = {
     "the identity": None,
     "where there are many constraints": "auto",
     "refine": True,
-    "100, fewer above 10 features": "auto",
 }
 
 
-@pytest.mark.parametrize(("option", "text"), [(option, text) for option, _, text in COMMON + SUPERVISED])
+def in_words(default: object) -> str:
+    """A default as the help has it."""
+    if isinstance(default, tuple):
+        return ", ".join(in_words(value) for value in default)
+    return f"{default:g}" if isinstance(default, float) else str(default)
+
+
+EVERY = [(option, text) for table in (GRID, COMMON, LABELS, CHOICE, SINGLE) for option, _, text in table]
+
+
+@pytest.mark.parametrize(("option", "text"), EVERY)
 def test_defaults_in_the_help_are_those_of_the_estimators(option: str, text: str) -> None:
-    from lptml import LPTML_Supervised
+    from lptml import LPTMLCV, LPTML_Supervised, LPTML_SupervisedCV
 
-    found = re.search(r"\[default: (.*)\]$", text)
+    found = re.search(r"\[default: (.*?)(?:; pairs: (.*))?\]$", text)
     assert found, option
-    stated, name = found.group(1), parameter_name(option)
-    default = inspect.signature(LPTML_Supervised).parameters[name].default
+    of_labels, of_pairs = found.groups()
+    name = parameter_name(option)
+    choosing = (option, text) not in [(option, text) for option, _, text in SINGLE]
+    (name,) = names([(option, {}, text)], choosing=choosing)
+    signature = inspect.signature(LPTML_SupervisedCV if choosing else LPTML_Supervised).parameters
+    default = signature[name].default
+    pairs = inspect.signature(LPTMLCV).parameters
     if name == "random_state":
-        assert (stated, default) == ("0", None)  # the command line is reproducible by default
+        assert (of_labels, default) == ("0", None)  # the command line is reproducible by default
     elif name == "n_jobs":
-        assert (stated, default) == ("1", None)  # joblib's word for one
-    elif stated in IN_WORDS:
-        assert IN_WORDS[stated] == default
+        assert (of_labels, default) == ("1", None)  # joblib's word for one
+    elif of_labels in IN_WORDS:
+        assert IN_WORDS[of_labels] == default
     else:
-        assert stated == (f"{default:g}" if isinstance(default, float) else str(default))
+        assert of_labels == in_words(default)
+    if name in pairs:
+        same = pairs[name].default == default
+        assert of_pairs == (None if same else in_words(pairs[name].default))
 
 
-def test_the_help_tells_the_number_of_trials_that_the_estimators_do() -> None:
-    from lptml import LPTML
+def test_the_help_tells_the_setting_that_is_fitted_alone() -> None:
+    from lptml import LPTML, LPTML_Supervised
 
-    stated = next(text for option, _, text in COMMON if option == "--max-trials")
-    trials, features = re.search(r"\[default: (\d+), fewer above (\d+) features\]", stated).groups()
-    assert f'"auto" is {trials} up to {features} features' in LPTML.__doc__
+    labels, pairs = (
+        [in_words(inspect.signature(cls).parameters[name].default) for name in LISTED]
+        for cls in (LPTML_Supervised, LPTML)
+    )
+    told = ", ".join(f"{name} {value}" for name, value in zip(LISTED, labels))
+    assert f"({told}; pairs: {', '.join(pairs)})" in CROSS_VALIDATE[-1]
 
 
 def test_bounds() -> None:
@@ -164,7 +205,41 @@ def test_bounds() -> None:
         (["fit", "t.csv", "--label", "label", "-o", "-"], USAGE, "a model is a binary file"),
         (["fit", "t.csv", "--label", "label", "-o", "none/m.npz"], OUTPUT, "none/m.npz: cannot be written"),
         (["fit", "-", "--label", "label"], USAGE, "name the model with -o"),
-        (["fit", "t.csv", "--label", "label", "--n-components", "9"], INPUT, "n_components must be at most"),
+        (["fit", "t.csv", "--label", "label", "--n-components", "9"], INPUT, "n_components must be"),
+        (["fit", "t.csv", "--label", "label", "--bounds", "0.8"], INPUT, "bounds is about pairs"),
+        (["fit", "t.csv", "--label", "label", "--no-refine"], USAGE, "--no-refine is for one setting"),
+        (["fit", "t.csv", "--label", "label", "--checkpoint", "c.npz"], USAGE, "add --no-cross-validate"),
+        (["fit", "t.csv", "--label", "label", "--no-cross-validate", "--cv", "3"], USAGE, "--cv is about"),
+        (
+            ["fit", "t.csv", "--label", "label", "--no-cross-validate", "--n-neighbors", "3"],
+            USAGE,
+            "--n-neighbors has no use",
+        ),
+        (
+            [
+                "fit",
+                "t.csv",
+                "--label",
+                "label",
+                "--no-cross-validate",
+                "--prior",
+                "within",
+                "--prior",
+                "identity",
+            ],
+            USAGE,
+            "--prior is given 2 times",
+        ),
+        (
+            ["fit", "t.csv", "--pairs", "p.csv", "--constraints", "all", "--drop", "label"],
+            USAGE,
+            "is about labels",
+        ),
+        (
+            ["fit", "t.csv", "--pairs", "p.csv", "--n-neighbors", "3", "--drop", "label"],
+            USAGE,
+            "is about labels",
+        ),
         (["transform", "m.npz", "t.csv"], INPUT, "m.npz: no such model; make one with lptml fit"),
         (["transform", "t.csv", "t.csv"], INPUT, "t.csv: is not a"),
         (["transform", ".", "t.csv"], INPUT, ".: is"),

@@ -12,14 +12,15 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from sklearn.datasets import load_iris
-from tests.cli.corpus import SEARCH
 
-from lptml import LPTML_Supervised, load
+from lptml import LPTMLCV, LPTML_Supervised, LPTML_SupervisedCV, load
 from lptml.cli.app import cli
 
 X, codes = load_iris(return_X_y=True)
 NAMES = ["setosa", "versicolor", "virginica"]
-FAST = ["--max-trials", "3", *SEARCH]
+FAST = ["--max-trials", "3", "--n-repeats", "1"]
+SINGLE = ["--max-trials", "3", "--no-cross-validate"]
+COUNT = ["--constraints", "all", "--temperature", "0", "--shrinkage", "0"]
 
 
 def run(*arguments: str, code: int = 0, **extra: object) -> Result:
@@ -47,6 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pairs_model = str(folder / "pairs.npz")
     arguments = ["--key", "id", "--drop", "species", "--pairs", str(folder / "pairs.csv"), "-o", pairs_model]
     run("fit", data, *arguments, "--max-trials", "3")
+    run("fit", data, "--label", "species", "--key", "id", "-o", str(folder / "all.npz"), *SINGLE, *COUNT)
     return folder
 
 
@@ -61,20 +63,67 @@ def test_fit_reports_what_it_found(folder: Path) -> None:
     assert (result["rows"], result["features"], result["classes"], result["pairs"]) == (150, 4, 3, None)
     assert 0 <= result["lower_bound"] <= result["violation_rate"] < result["trivial_rate"] < 1
     assert result["n_trials"] == 3
+    assert (result["constraints"], result["bounds"]) == ("triplets", None)
+    model = load(out)
+    averaged = int(model.cv_results_["averaged"].sum())
+    assert (result["n_settings"], result["n_averaged"]) == (9, averaged)
+    assert (result["best_params"], result["best_score"]) == (model.best_params_, model.best_score_)
     text = run(*arguments).stdout
-    assert f"{result['violation_rate']:.2%} of the constraints" in text
+    assert f"violated   {result['violation_rate']:.2%} of the triplets ({result['n_violations']})" in text
+    assert f"Euclidean  {result['trivial_rate']:.2%} are violated by the Euclidean distance" in text
+    prior, shrinkage = (model.best_params_[name] for name in ("prior", "shrinkage"))
+    assert f"9 settings, {averaged} averaged; best: prior {prior}, shrinkage {shrinkage:g} (score" in text
+    assert f"search     3 trials, {model.n_infeasible_} infeasible" in text
+    assert "bounds" not in text
     again, first = (load(folder / name).components_ for name in ("again.npz", "iris.npz"))
     np.testing.assert_array_equal(again, first)  # the same seed, the same metric
 
 
+def test_fit_of_one_setting_tells_of_no_others(folder: Path) -> None:
+    arguments = ["fit", str(folder / "iris.csv"), "--label", "species", "--key", "id"]
+    arguments += ["-o", str(folder / "one.npz"), *SINGLE, *COUNT]
+    result = json.loads(run(*arguments, "--json").stdout)
+    assert result["constraints"] == "all"
+    assert not {"n_settings", "best_params"} & set(result)
+    text = run(*arguments).stdout
+    assert f"{result['violation_rate']:.2%} of the pairs" in text
+    assert f"trivial    {result['trivial_rate']:.2%} are violated by the trivial metric" in text
+    assert f"similar within u = {result['bounds'][0]:.4g}" in text
+    assert "settings" not in text
+
+
 def test_fit_is_the_estimator(folder: Path) -> None:
-    stored = load(folder / "iris.npz")
     labels = [row["species"] for row in rows_of((folder / "iris.csv").read_text())]
-    model = LPTML_Supervised(
-        max_trials=3, constraints="all", temperature=0.0, shrinkage=0.0, random_state=0
-    ).fit(X, labels)
-    np.testing.assert_array_equal(stored.components_, model.components_)
-    assert stored.feature_names_in_.tolist() == ["sl", "sw", "pl", "pw"]
+    lines = [line.split(",") for line in (folder / "pairs.csv").read_text().splitlines()]
+    index = np.array([[int(key[1:]) for key in line[:2]] for line in lines])
+    verdicts = np.array([1 if line[2] == "same" else -1 for line in lines])
+    count = {"constraints": "all", "temperature": 0.0, "shrinkage": 0.0}
+    fast = {"max_trials": 3, "random_state": 0}
+    for name, model in {
+        "iris": LPTML_SupervisedCV(**fast, n_repeats=1).fit(X, labels),
+        "all": LPTML_Supervised(**fast, **count).fit(X, labels),
+        "pairs": LPTMLCV(**fast).fit(X[index], verdicts),
+    }.items():
+        stored = load(folder / f"{name}.npz")
+        assert type(stored) is type(model)
+        np.testing.assert_array_equal(stored.components_, model.components_)
+        assert stored.feature_names_in_.tolist() == ["sl", "sw", "pl", "pw"]
+
+
+def test_the_grid_is_what_is_given(folder: Path) -> None:
+    out = str(folder / "grid.npz")
+    data = ["fit", str(folder / "iris.csv"), "--label", "species", "--key", "id", "-o", out]
+    run(
+        *[*data, "--prior", "within", "--shrinkage", "0.25", "--temperature", "0.1", "--temperature", "0.2"],
+        *["--constraints", "neighbors", "--n-components", "2", "--n-neighbors", "7", "--cv", "2", *FAST],
+    )
+    model = load(out)
+    settings = {"constraints": "neighbors", "n_components": 2, "prior": "within", "shrinkage": 0.25}
+    assert model.cv_results_["params"] == [settings | {"temperature": T} for T in (0.1, 0.2)]
+    assert (model.n_neighbors, model.cv, model.n_repeats, model.max_trials) == (7, 2, 1, 3)
+    pairs = ["--key", "id", "--drop", "species", "--pairs", str(folder / "pairs.csv")]
+    run(*data[:2], *pairs, "-o", out, "--prior", "within", "--temperature", "0.1", *FAST)
+    assert [s["prior"] for s in load(out).cv_results_["params"]] == ["within"]
 
 
 def test_options_reach_the_estimator(folder: Path) -> None:
@@ -93,7 +142,8 @@ def test_options_reach_the_estimator(folder: Path) -> None:
             "--engine",
             "local",
         ],
-        *["--n-jobs", "1", "--random-state", "7", "--constraints", "all", "--n-constraints", "50", *FAST],
+        *["--n-jobs", "1", "--random-state", "7", "--n-constraints", "50", *SINGLE, *COUNT],
+        *["--prior", "within", "--search-components", "2"],
     )
     model = load(out)
     expected = {
@@ -109,7 +159,10 @@ def test_options_reach_the_estimator(folder: Path) -> None:
         "random_state": 7,
         "constraints": "all",
         "n_constraints": 50,
-        "validation": None,
+        "temperature": 0.0,
+        "shrinkage": 0.0,
+        "prior": "within",
+        "search_components": 2,
         "max_trials": 3,
     }
     parameters = model.get_params()
@@ -153,9 +206,11 @@ def test_distance(folder: Path) -> None:
 
 
 def test_score(folder: Path) -> None:
-    of_labels = ["score", str(folder / "iris.npz"), str(folder / "iris.csv"), "--label", "species", "--json"]
-    result = json.loads(run(*of_labels).stdout)
-    assert result["accuracy"] > 0.85
+    for name in ("iris", "all"):
+        of_labels = ["score", str(folder / f"{name}.npz"), str(folder / "iris.csv"), "--label", "species"]
+        result = json.loads(run(*of_labels, "--json").stdout)
+        assert result["accuracy"] > 0.85
+        assert ("violation_rate" in result) == (name == "all")  # of pairs; triplets are of the training rows
     assert 0 < result["violation_rate"] < 0.2
     of_pairs = ["score", str(folder / "pairs.npz"), str(folder / "iris.csv"), "--key", "id"]
     result = json.loads(run(*of_pairs, "--pairs", str(folder / "pairs.csv"), "--json").stdout)
@@ -212,11 +267,11 @@ def test_the_page_shows_the_search_of_the_model(folder: Path) -> None:
     page = folder / "search.html"
     arguments = ["report", str(folder / "iris.csv"), "--label", "species", "--key", "id", "-o", str(page)]
     run(*arguments, "--repeats", "0", "--model", str(folder / "iris.npz"))
-    found = re.search(r'"history":(\{[^}]*\})', page.read_text())
+    found = re.search(r'<script id="data" type="application/json">(.*?)</script>', page.read_text(), re.S)
     assert found is not None
-    history, model = json.loads(found.group(1)), load(folder / "iris.npz")
+    history, model = json.loads(found.group(1))["history"], load(folder / "iris.npz")
     assert history["final"] == pytest.approx(model.violation_rate_, abs=1e-6)
-    assert len(history["best"]) == len(model.history_)
+    assert history["best"][-1] == pytest.approx(min(rate for _, rate, _ in model.history_), abs=1e-6)
 
 
 def test_fit_writes_the_page_as_well(folder: Path) -> None:
@@ -295,7 +350,12 @@ def test_bench() -> None:
 def test_a_damaged_model_is_refused(folder: Path) -> None:
     whole = (folder / "iris.npz").read_bytes()
     bad = folder / "bad.npz"
-    for content in (b"", whole[:100], whole[:-50], whole.replace(b"LPTML_Supervised", b"LPTML_Superfluous")):
+    for content in (
+        b"",
+        whole[:100],
+        whole[:-50],
+        whole.replace(b"LPTML_SupervisedCV", b"LPTML_Superfluous2"),
+    ):
         bad.write_bytes(content)
         result = run("transform", str(bad), str(folder / "iris.csv"), code=3)
         assert result.stderr.startswith(f"lptml: {bad}: ")

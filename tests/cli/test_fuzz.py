@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tests.cli.corpus import CSV, PAIRS, QUICK, SEARCH, malformed
+from tests.cli.corpus import CSV, PAIRS, QUICK, malformed
 
 from lptml.cli.app import cli
 from lptml.cli.errors import INPUT, USAGE
 
 FILES = malformed()
 COLUMNS = ["--label", "label", "--key", "id"]
+CHOOSING = ["--max-trials", "1", "--n-repeats", "1", "--cv", "2"]
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +22,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("fuzz")
     (folder / "good.csv").write_text(CSV)
     (folder / "pairs.csv").write_text(PAIRS)
-    arguments = ["fit", str(folder / "good.csv"), *COLUMNS, "-o", str(folder / "good.npz"), *QUICK, *SEARCH]
+    arguments = ["fit", str(folder / "good.csv"), *COLUMNS, "-o", str(folder / "good.npz"), *QUICK]
     assert CliRunner().invoke(cli, arguments).exit_code == 0
     return folder
 
@@ -30,8 +31,10 @@ def commands(bad: str, folder: Path, out: str) -> list[list[str]]:
     """Every command that reads a file, with the bad file in every place where a file can stand."""
     good, model, pairs = (str(folder / name) for name in ("good.csv", "good.npz", "pairs.csv"))
     to = ["-o", out, "--force"]
-    fit = [*QUICK, *SEARCH, *to]
+    fit = [*QUICK, *to]
     return [
+        ["fit", bad, *COLUMNS, *CHOOSING, *to],
+        ["fit", good, "--key", "id", "--drop", "label", "--pairs", bad, *CHOOSING, *to],
         ["fit", bad, *COLUMNS, *fit],
         ["fit", bad, "--key", "id", "--drop", "label", "--pairs", pairs, *QUICK, *to],
         ["fit", good, "--key", "id", "--drop", "label", "--pairs", bad, *QUICK, *to],

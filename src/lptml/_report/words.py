@@ -170,7 +170,7 @@ def _search(estimator: Any, history: dict[str, Any] | None) -> str:
     more = f" This metric violates more, because it counts as well {' and '.join(reasons)}." * bool(reasons)
     bound = " The lower bound is proven for all metrics." if history["lower"] else ""
     return (
-        f"{of} least share of violated constraints met by then, in {estimator.n_trials_} trials of the "
+        f"{of} least share of violated constraints met by then, in {_trials(estimator)} of the "
         f"search{after}.{more}{bound}"
     )
 
@@ -198,14 +198,22 @@ def details(estimator: Any) -> list[tuple[str, str]]:
     if hasattr(estimator, "cv_results_"):
         rows.append(("Cross-validation", choice(estimator)))
     if hasattr(estimator, "n_trials_"):
-        trials = f"{estimator.n_trials_} trials, {estimator.n_infeasible_} infeasible; {estimator.status_}"
-        rows.append(("Search", trials))
+        rows.append(("Search", trials(estimator)))
     if getattr(estimator, "bounds_", None) is not None:
         u, l = estimator.bounds_
         rows.append(("Bounds", f"u = {u:.6g}, l = {l:.6g}"))
     versions = f"lptml {__version__}, Python {platform.python_version()}, NumPy {np.__version__}, "
     rows.append(("Versions", versions + f"scikit-learn {sklearn.__version__}"))
     return rows
+
+
+def _trials(estimator: Any) -> str:
+    return f"{estimator.n_trials_} trial{'s' * (estimator.n_trials_ != 1)}"
+
+
+def trials(estimator: Any) -> str:
+    """What the search did, in a line."""
+    return f"{_trials(estimator)}, {estimator.n_infeasible_} infeasible; {estimator.status_}"
 
 
 def choice(estimator: Any) -> str:

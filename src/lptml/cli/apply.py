@@ -130,7 +130,7 @@ def distance(
 @pairs_option
 @KEY
 @click.option(
-    "--neighbors", type=click.IntRange(min=1), default=4, show_default=True, help="Votes of the k-NN rule."
+    "--n-neighbors", type=click.IntRange(min=1), default=4, show_default=True, help="Neighbours that vote."
 )
 @reading
 @common
@@ -140,7 +140,7 @@ def score(
     label: str | None,
     pairs: str | None,
     key: str | None,
-    neighbors: int,
+    n_neighbors: int,
     as_json: bool,
     quiet: bool,
     **options: Any,
@@ -164,7 +164,7 @@ def score(
         result = _score_pairs(learned, X, read_pairs(pairs, row_names(table, key), key=key))
     else:
         assert label is not None
-        result = _score_labels(learned, X, check_labels(table, label), neighbors)
+        result = _score_labels(learned, X, check_labels(table, label), n_neighbors)
     emit(
         result,
         as_json=as_json,

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from lptml.cli.errors import INTERRUPTED
-from lptml.cli.learner import learn, learner, save_model
+from lptml.cli.learner import learn, save_model
 from lptml.cli.options import (
     DATA,
     columns,
@@ -24,6 +24,7 @@ from lptml.cli.options import (
 )
 from lptml.cli.output import Kind, check_outputs, emit
 from lptml.cli.pairs import read_pairs
+from lptml.cli.parameters import learner
 from lptml.cli.report import write_page
 
 
@@ -57,13 +58,16 @@ def fit(
     Examples:
       lptml fit wine.csv --label class
       lptml fit wine.csv --label class --report wine.html
-      lptml fit wine.csv --label class --bounds 0.8 --max-trials 2000 -o wine.model.npz
+      lptml fit wine.csv --label class --temperature 0.1 --temperature 0.3 -o wine.model.npz
+      lptml fit wine.csv --label class --constraints all --bounds 0.8 --max-trials 2000
       lptml fit bottles.csv --key id --pairs verdicts.csv
       lptml fit survey.csv --label group --one-hot --impute median
     """
     target = _target(data, output)
     if report == "-":
         raise click.UsageError("standard output is for the summary: name the page with --report FILE")
+    if report is None and options["n_neighbors"] and not options["cross_validate"]:
+        raise click.UsageError("--n-neighbors has no use with --no-cross-validate and without --report")
     outputs = [(target, Kind.MODEL), (report, Kind.PAGE), (options["checkpoint"], Kind.CHECKPOINT)]
     check_outputs(
         *((path, kind) for path, kind in outputs if path is not None),
@@ -74,6 +78,8 @@ def fit(
     need_one_of(label, pairs, table)
     points = prepared(table, options, None if pairs else label)
     joined = read_pairs(pairs, points.names, key=options["key"]) if pairs else None
+    from lptml._report.views import constraint_kind  # after the usage errors, which answer at once
+
     start = time.perf_counter()
     model = learn(points, joined, options)
     seconds = time.perf_counter() - start
@@ -88,34 +94,59 @@ def fit(
         "features": points.X.shape[1],
         "pairs": None if joined is None else len(joined.index),
         "classes": None if points.y is None else len(model.classes_),
-        "bounds": list(model.bounds_),
+        "constraints": constraint_kind(model),
+        "bounds": model.bounds_,
+        **_settings(model),
         "n_violations": model.n_violations_,
         "violation_rate": model.violation_rate_,
         "trivial_rate": model.trivial_rate_,
         "lower_bound": model.lower_bound_,
         "n_trials": model.n_trials_,
+        "n_infeasible": model.n_infeasible_,
         "status": model.status_,
         "seconds": seconds,
         **about_page,
     }
     written = [path for path in (target, report) if path is not None]
-    emit(result, as_json=options["as_json"], text=lambda: summary(result), strong=written)
+    emit(result, as_json=options["as_json"], text=lambda: summary(model, result), strong=written)
     if interrupted:
         click.get_current_context().exit(INTERRUPTED)
 
 
-def summary(result: dict[str, Any]) -> str:
+def _settings(model: Any) -> dict[str, Any]:
+    """What the cross-validation found; nothing where there was none."""
+    if not hasattr(model, "cv_results_"):
+        return {}
+    return {
+        "n_settings": len(model.cv_results_["params"]),
+        "n_averaged": int(model.cv_results_["averaged"].sum()),
+        "best_params": model.best_params_,
+        "best_score": model.best_score_,
+    }
+
+
+def summary(model: Any, result: dict[str, Any]) -> str:
     """What fit says to a person."""
+    from lptml._report.views import trivial_name
+    from lptml._report.words import choice, constraints_name, trials
+
     what = f"{result['pairs']} pairs" if result["pairs"] else f"{result['classes']} classes"
-    u, l = result["bounds"]
-    proven = result["lower_bound"] > 0
+    trivial, proven = trivial_name(model), result["lower_bound"] > 0
     bound = f"; no metric violates less than {result['lower_bound']:.2%}" if proven else ""
     lines = [
         f"{result['rows']} rows, {result['features']} features, {what}",
-        f"violated   {result['violation_rate']:.2%} of the constraints ({result['n_violations']}){bound}",
-        f"trivial    {result['trivial_rate']:.2%} are violated by the better trivial metric",
-        f"bounds     similar within u = {u:.4g}, dissimilar beyond l = {l:.4g}",
-        f"search     {result['n_trials']} trials, {result['seconds']:.2f} s; {result['status']}",
+        f"violated   {result['violation_rate']:.2%} of the {constraints_name(model)} "
+        f"({result['n_violations']}){bound}",
+        f"{trivial.partition(' ')[0]:10} {result['trivial_rate']:.2%} are violated by the {trivial}",
+    ]
+    if result["bounds"] is not None:
+        u, l = result["bounds"]
+        lines.append(f"bounds     similar within u = {u:.4g}, dissimilar beyond l = {l:.4g}")
+    if "n_settings" in result:
+        lines.append(f"settings   {choice(model)}")
+    lines += [
+        f"search     {trials(model)}",
+        f"time       {result['seconds']:.2f} s",
         f"model      {result['model']}",
     ]
     if "report" in result:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from lptml.cli.errors import InputError
-from lptml.cli.learner import features, judge, learn, learner, load_model
+from lptml.cli.learner import features, judge, learn, load_model
 from lptml.cli.options import (
     DATA,
     columns,
@@ -25,6 +25,7 @@ from lptml.cli.options import (
 )
 from lptml.cli.output import Kind, check_outputs, emit, progress, write_text
 from lptml.cli.pairs import Pairs, read_pairs
+from lptml.cli.parameters import learner
 from lptml.cli.prepare import Points
 
 
@@ -47,9 +48,6 @@ from lptml.cli.prepare import Points
     show_default=True,
     help="Repetitions of the two-fold cross-validation of the accuracy; 0 leaves it out.",
 )
-@click.option(
-    "--neighbors", type=click.IntRange(min=1), default=4, show_default=True, help="Votes of the k-NN rule."
-)
 @force_option
 @columns
 @reading
@@ -63,7 +61,6 @@ def report(
     output: str | None,
     title: str | None,
     repeats: int,
-    neighbors: int,
     force: bool,
     **options: Any,
 ) -> None:
@@ -89,9 +86,7 @@ def report(
     points = prepared(table, options, None if pairs else label)
     joined = read_pairs(pairs, points.names, key=options["key"]) if pairs else None
     learned = _stored(model, points) if model else learn(points, joined, options)
-    result = write_page(
-        target, learned, points, joined, options, title=title, repeats=repeats, neighbors=neighbors
-    )
+    result = write_page(target, learned, points, joined, options, title=title, repeats=repeats)
     if target != "-":
         emit(
             result,
@@ -110,7 +105,6 @@ def write_page(
     *,
     title: str | None = None,
     repeats: int = 1,
-    neighbors: int = 4,
 ) -> dict[str, Any]:
     """Judge, measure and write the page about a model; what there is to say about it."""
     from lptml.report import labels_report, pairs_report
@@ -129,9 +123,8 @@ def write_page(
         shared["progress"] = advance
         if joined is None:
             assert points.y is not None
-            page = labels_report(
-                learned, points.X, points.y, likely=judged.likely, neighbors=neighbors, **shared
-            )
+            k = options["n_neighbors"] or getattr(learned, "n_neighbors", 4)
+            page = labels_report(learned, points.X, points.y, likely=judged.likely, neighbors=k, **shared)
         else:
             assert joined.y is not None
             page = pairs_report(learned, points.X, joined.index, joined.y, **shared)
