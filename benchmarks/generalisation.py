@@ -1,4 +1,4 @@
-"""4-NN test accuracy of the chosen metric against preprocessings and peers, with and without wrong labels.
+"""4-NN test accuracy of LPTML_SupervisedCV's metric against preprocessings and peers, with and without wrong labels.
 
 Half of the data trains (stratified), half tests with clean labels; a share of the training labels is flipped
 uniformly. k-NN votes with the noisy training labels, whatever the metric, except in the last column. The
@@ -23,7 +23,7 @@ from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalys
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, RobustScaler, StandardScaler
 
-from lptml import LFDA, LMNN, ITML_Supervised, LPTML_Supervised, RobustKNeighborsClassifier, datasets
+from lptml import LFDA, LMNN, ITML_Supervised, LPTML_SupervisedCV, RobustKNeighborsClassifier, datasets
 from lptml.noise import flip_labels
 
 NAMES = ("iris", "wine", "cancer", "digits", "ionosphere", "soybean", "synthetic", "poisoned", "rotated")
@@ -42,7 +42,7 @@ PEERS: dict[str, Callable[[], Any]] = {
     "ITML": lambda: make_pipeline(StandardScaler(), ITML_Supervised(random_state=0)),
     "LMNN": lambda: make_pipeline(StandardScaler(), LMNN()),
 }
-OURS: dict[str, Callable[[], Any]] = {"LPTML": lambda: LPTML_Supervised(random_state=0)}
+OURS: dict[str, Callable[[], Any]] = {"LPTML": lambda: LPTML_SupervisedCV(random_state=0)}
 
 
 def split(name: str, seed: int) -> tuple[Any, Any, Any, Any]:
