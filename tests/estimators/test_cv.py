@@ -143,3 +143,17 @@ def test_pairs_prior_shrinkage_and_rank():
     assert len(model.cv_results_["params"]) == 8
     assert model.threshold_ > 0
     assert 0 < model.violation_rate_ < 1
+
+
+def test_ctrl_c_ends_a_cross_validation(wine, monkeypatch):
+    """A setting whose descent was cut short would be compared as if it were whole."""
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("lptml.learn.cool", interrupted)
+    with pytest.warns(UserWarning, match="interrupted"), pytest.raises(KeyboardInterrupt):
+        LPTML_SupervisedCV(random_state=0).fit(*wine)
+    pairs, y, _ = make_pairs(100, 0.1)
+    with pytest.warns(UserWarning, match="interrupted"), pytest.raises(KeyboardInterrupt):
+        LPTMLCV(random_state=0).fit(pairs, y)

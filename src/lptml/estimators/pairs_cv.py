@@ -213,7 +213,7 @@ class LPTMLCV(CVMixin, PairsBase):
             prior = default_starts(sample)[0] if given is None else given / factor
             learned = prior
             if any(setting["shrinkage"] < 1 for setting in same):
-                learned = learn(
+                found = learn(
                     unit,
                     max_trials=0,
                     temperature=same[0]["temperature"],
@@ -221,7 +221,10 @@ class LPTMLCV(CVMixin, PairsBase):
                     n_components=same[0]["n_components"],
                     random_state=self._number,
                     solve_support=False,
-                ).A
+                )
+                if found.status.name == "INTERRUPTED":  # what is compared must be whole
+                    raise KeyboardInterrupt
+                learned = found.A
             for setting in same:
                 A, rank = blend(sample, learned, prior, setting["shrinkage"]), setting["n_components"]
                 A = A if rank is None else truncate(A, rank, feature_scale(sample))

@@ -395,4 +395,6 @@ class LPTML_Supervised(SupervisedBase):
             random_state=number,
             solve_support=False,
         )
+        if learned.status.name == "INTERRUPTED":  # what is compared must be whole
+            raise KeyboardInterrupt
         return learned.A * factor, representative(source, np.random.default_rng(number))
