@@ -12,6 +12,7 @@ from lptml.experiments.command import reproduce
 from lptml.experiments.document import _verdict, write_page
 from lptml.experiments.protocol import evaluate, folds, prepare, seed_for
 from lptml.experiments.summaries import executions, paired, statistics
+from lptml.noise import NoiseKind
 
 FAST = ("Euclidean", "RobustScaler", "RCA", "LPTML plain")
 
@@ -46,6 +47,28 @@ def test_noise_is_reported_three_ways(results):
     assert cell["clean"] >= cell["as_it_is"] - 0.1
     assert {"as_it_is", "cleaned", "clean"} <= set(cell)
     assert 0.4 < summary["suspects"]["uniform"]["synthetic"]["RCA"]["0.2"]["mean"] <= 1.0
+
+
+def test_every_attack_on_labels_is_measured(results, tmp_path):
+    folder, records = results
+    accuracy = records["noise"]["summary"]["accuracy"]
+    assert {*NoiseKind, "planted", "adaptive"} == set(accuracy)
+    for kind, by_data in accuracy.items():
+        assert "iris" in by_data, kind
+        assert all(set(by_method) == set(FAST) for by_method in by_data.values()), kind
+    assert records["noise"]["failures"] == []
+    attacked, without = (accuracy[kind]["iris"]["RobustScaler"] for kind in ("adaptive", "uniform"))
+    assert attacked["0.05"]["clean"] == without["0.0"]["clean"]  # it never looks at labels
+    text = write_page(folder, tmp_path / "page.md").read_text()
+    for column in (
+        "clusters 20%",
+        "class 20%",
+        "neighborhood 10%",
+        "confident 10%",
+        "planted 5%",
+        "adaptive 5%",
+    ):
+        assert f"| {column} |" in text
 
 
 def test_figures_exist_as_png_and_svg(results):

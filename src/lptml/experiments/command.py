@@ -41,7 +41,7 @@ _NAMES = ["table1", "figure-violations", "figure-poisoning", "figure-dimension",
 @click.option(
     "--few-repeats",
     type=click.IntRange(min=1),
-    help="Executions over iterations and under adversarial label noise (paper: 10).",
+    help="Executions over iterations and under attacks on labels (paper: 10).",
 )
 @click.option("--noise-repeats", type=click.IntRange(min=1), help="Executions under uniform label noise.")
 @click.option("--folds", type=click.IntRange(min=2), help="Folds of the cross-validation (paper: 2).")

@@ -15,10 +15,10 @@ from lptml.experiments.markdown import (
     fraction,
     percent,
     table_of,
-    three_ways,
     title,
     with_deviation,
 )
+from lptml.experiments.noise_page import noise_section
 from lptml.experiments.runner import EXPERIMENTS, write_atomically
 
 __all__ = ["write_page"]
@@ -65,7 +65,7 @@ This page is written by `lptml reproduce all --document docs/reproduction.md` ({
 {options["seed"]}); every number on it is measured by that run, except those in columns headed "paper".
 Protocol: {options["folds"]}-fold cross-validation, k-NN with k = {options["neighbors"]}, up to
 {options["repeats"]} executions for accuracies, {options["noise_repeats"]} under uniform label noise,
-{options["few_repeats"]} under adversarial noise and for the curves (each table says how many the run had time
+{options["few_repeats"]} under other attacks and for the curves (each table says how many the run had time
 for). Data sets of more than {options["most_points"]} points are sampled down to that size in each execution;
 Digits is projected to 20 principal components. ± is the standard deviation over executions, as in the paper.
 
@@ -261,67 +261,6 @@ on a machine with {summary["cores"]} cores (other load on the machine counts). T
 """
 
 
-def _noise(record: Record, images: str) -> str:
-    summary, options = record["summary"], record["options"]
-    blocks = []
-    for kind, by_data in summary["accuracy"].items():
-        for name, by_method in by_data.items():
-            shares = list(next(iter(by_method.values())))
-            rows = [
-                [method, *(three_ways(by_share.get(share)) for share in shares)]
-                for method, by_share in by_method.items()
-            ]
-            head = ["method", *(f"{100 * float(share):.0f}%" for share in shares)]
-            blocks.append(f"**{title(name)}, {kind} noise**\n\n{table_of(head, rows)}")
-    return f"""
-## Label noise
-
-Share of wrong training labels; clean test labels; {count_executions(summary["suspects"])} (up to
-{options["noise_repeats"]} under uniform, {options["few_repeats"]} under adversarial noise). Each cell is
-accuracy in %, three ways: as it is / with the k-NN labels cleaned by our suspects / with clean k-NN labels.
-"adversarial" flips whole neighbourhoods of five points.
-
-![accuracy under label noise]({images}/noise.png)
-
-{chr(10).join(block + chr(10) for block in blocks)}
-Ours, as they are, against the best peer (Euclidean included) of the same line, in points, paired over
-executions:
-
-{table_of(["data", "noise", "ours", "best peer", "difference", "standard error"], _differences(summary))}
-
-How well wrong labels are found, area under the ROC curve, uniform noise (peers: share of the 10 nearest
-neighbours under their metric with another label):
-
-{_suspects(summary)}
-"""
-
-
-def _differences(summary: dict[str, Any]) -> list[list[str]]:
-    return [
-        [
-            title(row["dataset"]),
-            f"{row['kind']} {100 * row['share']:.0f}%",
-            row["ours"],
-            row["best_peer"],
-            f"{100 * row['mean']:+.1f}",
-            f"{100 * row['error']:.1f}",
-        ]
-        for row in summary["ours_minus_best_peer"]
-    ]
-
-
-def _suspects(summary: dict[str, Any]) -> str:
-    found = summary["suspects"].get("uniform", {})
-    if not found:
-        return ""
-    rows = []
-    for name, by_method in found.items():
-        for method, by_share in by_method.items():
-            rows.append([title(name), method, *(f"{entry['mean']:.3f}" for entry in by_share.values())])
-    shares = list(next(iter(next(iter(found.values())).values())))
-    return table_of(["data", "method", *(f"{100 * float(share):.0f}%" for share in shares)], rows)
-
-
 def _disagreements(records: dict[str, Record]) -> str:
     lines = ["## Where the paper's text and its experiments disagree", ""]
     curves = records.get("figure-violations", {}).get("summary", {}).get("curves")
@@ -394,7 +333,7 @@ _SECTIONS: dict[str, Callable[[Record, str], str]] = {
     "figure-poisoning": _poisoning,
     "figure-dimension": _dimension,
     "figure-parallel": _parallel,
-    "noise": _noise,
+    "noise": noise_section,
 }
 
 

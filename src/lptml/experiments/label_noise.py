@@ -1,15 +1,17 @@
-"""Label noise of 0 to 40%, uniform and adversarial: accuracy of every method three ways, and who finds the
+"""Wrong labels of every kind of :mod:`lptml.noise`: accuracy of every method three ways, and who finds the
 culprits.
 
 Much of the loss under noise is k-NN's own, since its training labels are wrong too. So each metric, learned
 from the noisy labels, is tested with three sets of k-NN labels: the noisy ones, the noisy ones without our
-suspects, and the true ones. Test labels are always true.
+suspects, and the true ones. Test labels are always true. The adaptive attacker knows the method it attacks
+and the test points, and aims at the last of the three.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,67 +27,127 @@ from lptml.experiments.figures import COLOURS, new_figure, save
 from lptml.experiments.options import Options
 from lptml.experiments.protocol import Fold, available, folds, prepare, seed_for
 from lptml.experiments.summaries import executions, paired, statistics
-from lptml.noise import flip_labels
+from lptml.noise import adaptive_flips, flip_labels, plant_points
+from lptml.trust import Trust, trust_labels
 
 NAME = "noise"
 TITLE = "Label noise"
 
 _SETS = ("iris", "wine", "wine_standardised", "synthetic", "poisoned")
-_SHARES = (0.0, 0.1, 0.2, 0.3, 0.4)
-_KINDS = ("uniform", "adversarial")
+_ADAPTIVE, _PLANTED = "adaptive", "planted"
+_SHARES: dict[str, tuple[float, ...]] = {  # kind -> shares of wrong labels
+    "uniform": (0.0, 0.1, 0.2, 0.3, 0.4),
+    "clusters": (0.1, 0.2, 0.3, 0.4),
+    "class": (0.2,),
+    "neighborhood": (0.1,),
+    "confident": (0.1,),
+    _PLANTED: (0.05,),
+    _ADAPTIVE: (0.05,),
+}
+_QUICK = {"uniform": (0.0, 0.2), "clusters": (0.2,)}  # and the other kinds on the first data set only
+_ATTACK_FITS, _QUICK_FITS = 12, 2  # refits of the adaptive attacker: each row costs as many as twelve others
+_ATTACKED_REPEATS = 2  # and hence its few executions
 _VOTERS = 10  # neighbours whose labels a peer's suspicion is the dissent of
 _TRIALS = 100  # t of the plain search here, as in the paper's poisoning experiment
 _WAYS = ("as_it_is", "cleaned", "clean")
 
 
 def tasks(options: Options) -> tuple[list[dict[str, Any]], list[str]]:
-    """One task a data set, kind, share and execution; without noise both kinds are the same."""
+    """One task for each data set, kind, share and execution; no noise is the same for all kinds."""
     names, missing = available(_SETS, options)
-    shares = (0.0, 0.2) if options.is_quick else _SHARES
-    repeats = {"uniform": options.noise_repeats, "adversarial": options.few_repeats}
+    repeats = dict.fromkeys(_SHARES, options.few_repeats)
+    repeats["uniform"] = options.noise_repeats
+    repeats[_ADAPTIVE] = min(options.few_repeats, _ATTACKED_REPEATS)
     return [
         {"dataset": name, "kind": kind, "share": share, "repeat": repeat}
         for repeat in range(max(repeats.values()))
         for name in names
-        for kind in _KINDS
+        for kind, shares in {**_SHARES, **(_QUICK if options.is_quick else {})}.items()
+        if not options.is_quick or kind in _QUICK or name == names[0]
         for share in shares
-        if repeat < repeats[kind] and (share > 0 or kind == "uniform")
+        if repeat < repeats[kind]
     ], missing
+
+
+@dataclass(frozen=True, eq=False)
+class _Attacked:
+    """A fold after an attack, and what our cleaning says about it."""
+
+    fold: Fold  # as it is learned from; its labels are the true ones
+    labels: NDArray[Any]  # (n,) as given
+    wrong: NDArray[np.bool_]  # (n,)
+    trust: Trust
+
+    @classmethod
+    def of(cls, fold: Fold, labels: NDArray[Any], wrong: NDArray[np.bool_]) -> _Attacked:
+        codes = np.unique(labels, return_inverse=True)[1]
+        return cls(fold, labels, wrong, trust_labels(fold.X, codes, codes.max() + 1))
 
 
 def work(task: dict[str, Any], options: Options) -> list[dict[str, Any]]:
     """All methods on the folds of one execution."""
-    from lptml.trust import trust_labels
-
     name, repeat = task["dataset"], task["repeat"]
     X, y, planted = prepare(name, repeat, options)
     seed = seed_for(options.seed, NAME, name, repeat)  # the same folds and centres for every kind and share
     rows = []
     for number, fold in enumerate(folds(X, y, planted, options, seed)):
-        noisy = flip_labels(fold.y, task["share"], kind=task["kind"], X=fold.X, random_state=seed + number)
         with threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            codes = np.unique(noisy.labels, return_inverse=True)[1]
-            trust = trust_labels(fold.X, codes, codes.max() + 1)
+            blind = task["kind"] != _ADAPTIVE
+            attacked = _attack(task["kind"], task["share"], fold, seed + number) if blind else None
             for method in methods.chosen(options):
-                row = {"fold": number, "method": method, "noise_estimate": trust.noise_rate, "error": ""}
-                start = time.process_time()
-                try:
-                    if method == methods.ROBUST:
-                        model = methods.classifier(options, seed + number).fit(fold.X, noisy.labels)
-                        row["as_it_is"] = float(model.score(fold.X_test, fold.y_test))
-                        row["suspects"] = _found(trust.suspicion, noisy.flipped)
-                    else:
-                        learner = _learner(method, options, X.shape[1], seed + number)
-                        learner.fit(fold.X, noisy.labels)
-                        row.update(
-                            _measure(learner, fold, noisy.labels, noisy.flipped, ~trust.suspects, options)
-                        )
-                except (ValueError, np.linalg.LinAlgError) as error:
-                    row["error"] = f"{type(error).__name__}: {error}"[:300]
-                row["cpu_seconds"] = time.process_time() - start
-                rows.append(row)
+                if attacked is None and method == methods.ROBUST:  # no metric to judge: it votes by itself
+                    continue
+                rows.append({"fold": number, **_row(method, task, fold, attacked, options, seed + number)})
     return rows
+
+
+def _row(
+    method: str, task: dict[str, Any], fold: Fold, attacked: _Attacked | None, options: Options, seed: int
+) -> dict[str, Any]:
+    """One method on one fold; where nothing was attacked yet, by an attacker that knows the method."""
+    row: dict[str, Any] = {"method": method, "error": ""}
+    start = time.process_time()
+    try:
+        learner = None if method == methods.ROBUST else _learner(method, options, fold.X.shape[1], seed)
+        if attacked is None:
+            attacked = _attack_method(learner, task["share"], fold, options, seed)
+            start = time.process_time()  # the attack is not the method's time
+        row["noise_estimate"] = attacked.trust.noise_rate
+        if learner is None:
+            model = methods.classifier(options, seed).fit(attacked.fold.X, attacked.labels)
+            row["as_it_is"] = float(model.score(fold.X_test, fold.y_test))
+            row["suspects"] = _found(attacked.trust.suspicion, attacked.wrong)
+        else:
+            learner.fit(attacked.fold.X, attacked.labels)
+            row.update(_measure(learner, attacked, options))
+    except (ValueError, np.linalg.LinAlgError) as error:
+        row["error"] = f"{type(error).__name__}: {error}"[:300]
+    row["cpu_seconds"] = time.process_time() - start
+    return row
+
+
+def _attack(kind: str, share: float, fold: Fold, seed: int) -> _Attacked:
+    if kind == _PLANTED:
+        poisoned = plant_points(fold.X, fold.y, share, random_state=seed)
+        return _Attacked.of(replace(fold, X=poisoned.points), poisoned.labels, poisoned.planted)
+    noisy = flip_labels(fold.y, share, kind=kind, X=fold.X, random_state=seed)
+    return _Attacked.of(fold, noisy.labels, noisy.flipped)
+
+
+def _attack_method(learner: Any, share: float, fold: Fold, options: Options, seed: int) -> _Attacked:
+    found = adaptive_flips(
+        learner,
+        fold.X,
+        fold.y,
+        share,
+        fold.X_test,
+        fold.y_test,
+        n_fits=_QUICK_FITS if options.is_quick else _ATTACK_FITS,
+        n_neighbors=options.neighbors,
+        random_state=seed,
+    )
+    return _Attacked.of(fold, found.labels, found.flipped)
 
 
 def _learner(method: str, options: Options, d: int, seed: int) -> Any:
@@ -94,15 +156,9 @@ def _learner(method: str, options: Options, d: int, seed: int) -> Any:
     return methods.transformer(method, options, d, seed)
 
 
-def _measure(
-    learner: Any,
-    fold: Fold,
-    labels: NDArray[Any],
-    flipped: NDArray[np.bool_],
-    kept: NDArray[np.bool_],
-    options: Options,
-) -> dict[str, Any]:
+def _measure(learner: Any, attacked: _Attacked, options: Options) -> dict[str, Any]:
     """Accuracy with noisy, cleaned and true k-NN labels; how well dissent of neighbours finds the flips."""
+    fold, labels, kept = attacked.fold, attacked.labels, ~attacked.trust.suspects
     Z, Z_test = learner.transform(fold.X), learner.transform(fold.X_test)
     if kept.sum() < options.neighbors:
         kept = np.ones_like(kept)
@@ -112,7 +168,7 @@ def _measure(
         "clean": methods.knn(options).fit(Z, fold.y).score(Z_test, fold.y_test),
     }
     near = NearestNeighbors(n_neighbors=min(_VOTERS, len(Z) - 1)).fit(Z).kneighbors(return_distance=False)
-    found["suspects"] = _found((labels[near] != labels[:, None]).mean(axis=1), flipped)
+    found["suspects"] = _found((labels[near] != labels[:, None]).mean(axis=1), attacked.wrong)
     return found
 
 
@@ -172,32 +228,43 @@ def _against(runs: dict[tuple[Any, ...], dict[int, float]]) -> list[dict[str, An
 
 
 def _draw(accuracy: dict[str, Any], options: Options, folder: Path) -> list[str]:
+    """Curves over the share where there are several; below them the other attacks side by side."""
     names = list(accuracy["uniform"])
-    kinds = [kind for kind in _KINDS if kind in accuracy]
-    figure, axes = new_figure(len(kinds), len(names), (2.9 * len(names) + 1.6, 2.9 * len(kinds)), sharey=True)
-    for row, kind in enumerate(kinds):
-        for ax, name in zip(axes[row], names):
-            for method in methods.chosen(options):
-                clean = accuracy["uniform"][name].get(method, {}).get("0.0")
-                found = dict(accuracy[kind][name].get(method, {}))
+    curves = [kind for kind in _SHARES if len(_SHARES[kind]) > 1 and kind in accuracy]
+    single = [kind for kind in _SHARES if len(_SHARES[kind]) == 1 and kind in accuracy]
+    height = len(curves) + bool(single)
+    figure, axes = new_figure(height, len(names), (2.9 * len(names) + 1.6, 2.9 * height), sharey=True)
+    for method in methods.chosen(options):
+        ours = method in methods.OURS
+        style: dict[str, Any] = {"color": COLOURS[method], "label": method, "zorder": 3 if ours else 2}
+        for column, name in enumerate(names):
+            clean = accuracy["uniform"][name].get(method, {}).get("0.0")
+            for row, kind in enumerate(curves):
+                found = dict(accuracy[kind].get(name, {}).get(method, {}))
                 if clean is not None:
                     found = {"0.0": clean, **found}
-                ours = method in methods.OURS
-                x = [100 * float(share) for share in found]
-                ax.plot(
-                    x,
+                axes[row, column].plot(
+                    [100 * float(share) for share in found],
                     [entry["as_it_is"] for entry in found.values()],
                     "-o",
-                    color=COLOURS[method],
                     linewidth=2.2 if ours else 1.0,
                     markersize=4 if ours else 2.5,
-                    label=method,
-                    zorder=3 if ours else 2,
+                    **style,
                 )
-            if row == 0:
-                ax.set_title(name.replace("_", " "), fontsize=10)
-            if row == len(kinds) - 1:
-                ax.set_xlabel("wrong labels (%)")
+            there = [
+                (x, entry["as_it_is"])
+                for x, kind in enumerate(single)
+                for entry in accuracy[kind].get(name, {}).get(method, {}).values()
+            ]
+            if there:
+                axes[-1, column].plot(*zip(*there), "o", markersize=5 if ours else 3, **style)
+    for column, name in enumerate(names):
+        axes[0, column].set_title(name.replace("_", " "), fontsize=10)
+        axes[len(curves) - 1, column].set_xlabel("wrong labels (%)")
+        if single:
+            ticks = [f"{kind} {100 * _SHARES[kind][0]:.0f}%" for kind in single]
+            axes[-1, column].set_xticks(range(len(single)), ticks, rotation=60, ha="right", fontsize=8)
+    for row, kind in enumerate([*curves, "other"][:height]):
         axes[row, 0].set_ylabel(f"{kind} noise\naccuracy of 4-NN")
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right center", fontsize=8)
     return save(figure, folder, NAME)

@@ -21,8 +21,8 @@ class Options:
     repeats : int
         Executions of the accuracy table and of the poisoning figure (paper: 50).
     few_repeats : int
-        Executions of the figures over iterations and dimensions (paper: 10), and under adversarial label
-        noise.
+        Executions of the figures over iterations and dimensions (paper: 10), and under attacks on
+        labels other than uniform noise.
     noise_repeats : int
         Executions under uniform label noise.
     folds, neighbors : int
