@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from lptml import _checkpoint
 from lptml._archive import open_archive, write_archive
 from lptml.constraints import ConstraintSet
 from lptml.io import ModelFileError
-from lptml.search import SearchStatus, search
+from lptml.search import CheckpointWarning, SearchStatus, search
 
 PROGRAM = """
 import importlib, sys
@@ -227,3 +228,29 @@ def test_a_failed_write_keeps_the_file_before(tmp_path, monkeypatch):
     np.testing.assert_array_equal(arrays["x"], np.arange(3))
     assert os.listdir(tmp_path) == ["state.npz"]
     assert _checkpoint.load(tmp_path / "missing.npz") is None
+
+
+def test_a_place_that_cannot_be_written_to_is_met_before_the_search(tmp_path, pairs_for_search):
+    with pytest.raises(OSError, match="missing"):
+        search(pairs_for_search, max_trials=5, random_state=0, checkpoint=tmp_path / "missing" / "state.npz")
+
+
+def test_a_folder_that_vanishes_costs_the_checkpoint_and_not_the_search(tmp_path, pairs_for_search):
+    folder = tmp_path / "kept"
+    folder.mkdir()
+
+    def vanish(progress):
+        shutil.rmtree(folder, ignore_errors=True)
+
+    with pytest.warns(CheckpointWarning, match="can no longer be written") as seen:
+        result = search(
+            pairs_for_search, max_trials=20, random_state=0, checkpoint=folder / "state.npz", callback=vanish
+        )
+    assert sum(issubclass(warning.category, CheckpointWarning) for warning in seen) == 1
+    assert result.cost == search(pairs_for_search, max_trials=20, random_state=0).cost
+
+
+@pytest.fixture
+def pairs_for_search():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    return ConstraintSet.from_labels(X, X[:, 0] + 0.5 * X[:, 1] ** 2 > 0, bounds=(1.0, 1.0))

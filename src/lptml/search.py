@@ -49,6 +49,7 @@ from lptml.engines import Engine, make_engine
 from lptml.engines.base import PartitionedSource
 
 __all__ = [
+    "CheckpointWarning",
     "Counted",
     "Found",
     "History",
@@ -63,6 +64,10 @@ _CHECKPOINT_SECONDS = 1.0
 _SERIAL = (
     1e8  # multiplications a count, up to which BLAS's threads, which spin when idle, take from the trials
 )
+
+
+class CheckpointWarning(UserWarning):
+    """The state of a search could not be kept; the search went on."""
 
 
 @dataclass(frozen=True)
@@ -194,14 +199,35 @@ def search(
             if checkpoint is not None:
                 _checkpoint.save(checkpoint, prepared.fingerprint, entropy, run.state())
 
+        save()  # a place that cannot be written to is an error now, not after an hour
         with Interrupts() as interrupts:
-            status = _run_trials(problem, source, runner, run, limits, verbose, interrupts, save)
-            save()
+            keep = _forgiving(save, checkpoint)
+            status = _run_trials(problem, source, runner, run, limits, verbose, interrupts, keep)
+            keep()
             result = finish(prepared, source, run, status)
     if status is SearchStatus.INTERRUPTED:
         message = f"search interrupted after {run.next_trial} trials; returning the best metric so far"
         warnings.warn(message, SearchInterruptedWarning, stacklevel=2)
     return result
+
+
+def _forgiving(save: Callable[[], None], checkpoint: str | os.PathLike[str] | None) -> Callable[[], None]:
+    """The same, but what goes wrong with the file is a warning, once: the search is worth more than it."""
+    warned = False
+
+    def keep() -> None:
+        nonlocal warned
+        try:
+            save()
+        except OSError as problem:
+            if not warned:
+                message = (
+                    f"the checkpoint {checkpoint} can no longer be written ({problem}); the search goes on"
+                )
+                warnings.warn(message, CheckpointWarning, stacklevel=4)
+            warned = True
+
+    return keep
 
 
 def _run_trials(

@@ -15,6 +15,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from lptml.estimators._inputs import PreprocessorError
 from lptml.estimators.base import (
+    MahalanobisMetric,
     PairsMixin,
     QuadrupletsMixin,
     SupervisedMixin,
@@ -333,3 +334,10 @@ def test_components_of_few_ranks(rng):
     assert L.shape == (2, 5)
     np.testing.assert_allclose(L.T @ L, G.T @ G, atol=1e-12)
     np.testing.assert_array_equal(components_from_metric(np.zeros((3, 3))), np.zeros((3, 3)))
+
+
+def test_the_metric_takes_single_rows_as_metric_learn_does():
+    metric = MahalanobisMetric(np.array([[3.0, 0.0], [0.0, 4.0]]))
+    assert metric([[0, 0]], [[1, 1]]) == metric([0, 0], [[1, 1]]) == 5.0
+    with pytest.raises(ValueError, match="vectors of 2 features"):
+        metric(np.zeros((2, 2)), np.zeros((2, 2)))

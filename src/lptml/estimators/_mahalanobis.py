@@ -67,10 +67,10 @@ class MahalanobisMetric:
         self.components = np.array(components, dtype=np.float64)  # (k, d)
 
     def __call__(self, u: ArrayLike, v: ArrayLike, squared: bool = False) -> float:
-        """Return the distance of u and v, or its square."""
-        u = np.asarray(u, dtype=np.float64)
-        v = np.asarray(v, dtype=np.float64)
+        """Return the distance of u and v, vectors or single rows, or its square."""
         d = self.components.shape[1]
+        u, v = np.asarray(u, dtype=np.float64), np.asarray(v, dtype=np.float64)
+        u, v = (row[0] if row.shape == (1, d) else row for row in (u, v))
         if u.shape != (d,) or v.shape != (d,):
             raise ValueError(f"u and v must be vectors of {d} features, got shapes {u.shape} and {v.shape}")
         image = self.components @ (u - v)
