@@ -118,8 +118,9 @@ def test_the_cross_validation_is_shown_as_it_was(chosen: LPTML_SupervisedCV, sus
     np.testing.assert_allclose(found["error"], results["standard_error"][order], atol=1e-6)
     assert found["averaged"] == results["averaged"][order].tolist()
     best = chosen.best_params_
-    assert found["settings"][0] == f"prior {best['prior']}, shrinkage {best['shrinkage']:g}"
-    assert len(set(found["settings"])) == len(results["params"]) == 9
+    assert found["parameters"] == ["prior", "shrinkage"]
+    assert found["values"][0] == [best["prior"], f"{best['shrinkage']:g}"]
+    assert len({*map(tuple, found["values"])}) == len(results["params"]) == 9
     html = page.html()
     assert 'id="cross-validation"' in html
     assert f"the plain average of the {sum(found['averaged'])} settings" in html
@@ -135,6 +136,7 @@ def test_the_search_shown_is_that_of_this_metric(chosen: LPTML_SupervisedCV, sus
     assert history["end"]["trial"] == chosen.n_trials_ == 5
     assert "in 5 trials of the search and then in refinement" in page.notes["search"]
     assert dict(page.details)["Search"].startswith("5 trials")
+    assert "what that of the best setting, before the average, satisfies" in page.notes["support"]
 
 
 def test_triplets_have_no_bounds(chosen: LPTML_SupervisedCV, suspicion: np.ndarray) -> None:
@@ -164,16 +166,15 @@ def test_why_a_metric_violates_more_than_the_least_met(suspicion: np.ndarray) ->
     assert f"violates more, because it counts as well {reasons}." in page.notes["search"]
 
 
-def test_settings_are_named_by_what_they_differ_in() -> None:
+def test_settings_are_told_by_what_they_differ_in() -> None:
     matrices = np.eye(2), 2 * np.eye(2)
     grid = [{"prior": A, "n_components": k, "temperature": 0.1} for A in matrices for k in (None, 1)]
-    assert views.setting_names(grid) == [
-        "prior matrix 1, all components",
-        "prior matrix 1, 1 component",
-        "prior matrix 2, all components",
-        "prior matrix 2, 1 component",
-    ]
-    assert views.setting_names(grid[1:2]) == ["prior matrix 1, 1 component, temperature 0.1"]
+    assert views.differences(grid) == (
+        ["prior", "n_components"],
+        [["matrix 1", "all"], ["matrix 1", "1"], ["matrix 2", "all"], ["matrix 2", "1"]],
+    )
+    alone = views.differences(grid[1:2])
+    assert alone == (["prior", "n_components", "temperature"], [["matrix 1", "1", "0.1"]])
 
 
 def test_progress_is_told_of_every_split(suspicion: np.ndarray) -> None:

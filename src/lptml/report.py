@@ -299,7 +299,8 @@ def _cross_validation(estimator: Any) -> dict[str, Any] | None:
     if found is None:
         return None
     return {
-        "settings": found.settings,
+        "parameters": found.parameters,
+        "values": found.values,
         "score": _rounded(found.score, 6),
         "error": _rounded(found.error, 6),
         "averaged": found.averaged.tolist(),

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import os
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -82,14 +81,14 @@ def open_page(browser: Any) -> Iterator[Open]:
 
 @pytest.fixture(scope="module")
 def wine(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from lptml import LPTML_Supervised
+    from lptml import LPTML_SupervisedCV
+    from lptml.noise import flip_labels
     from lptml.report import labels_report
 
     data = load_wine()
     labels = np.array([str(data.target_names[t]) for t in data.target])
-    model = LPTML_Supervised(
-        max_trials=5, constraints="all", temperature=0.0, shrinkage=0.0, random_state=0
-    ).fit(data.data, labels)
+    noisy = flip_labels(labels, 0.1, random_state=0).labels  # for a search that does not end at once
+    model = LPTML_SupervisedCV(max_trials=5, random_state=0).fit(data.data, noisy)
     suspicion = np.round(np.random.default_rng(0).beta(0.4, 4, len(labels)), 4)
     page = labels_report(
         model,
@@ -133,7 +132,7 @@ def test_loads_at_every_width(
     assert page.title() == "wine.csv · lptml report"
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]  # nothing sticks out sideways
     assert page.evaluate("document.documentElement.dataset.theme") == scheme
-    for chart in ("accuracy", "weights", "correlation", "distances", "search"):
+    for chart in ("accuracy", "cross-validation", "weights", "correlation", "distances", "search"):
         assert page.locator(f"#{chart}-chart svg").count() == 1, chart
     for canvas in ("before", "after"):
         painted = page.evaluate(
@@ -263,6 +262,22 @@ def test_a_row_of_the_table_lights_its_point(open_page: Open, wine: Path) -> Non
     assert page.evaluate(picture) != before
 
 
+def test_the_settings_that_were_compared(open_page: Open, wine: Path) -> None:
+    page = open_page(wine)
+    rows = page.locator("#cross-validation-table tbody tr")
+    cells = [row.locator("td").all_inner_texts() for row in rows.all()]
+    assert len(cells) == 9
+    scores = [float(score.rstrip("%")) for _, _, score, *_ in cells]
+    assert scores == sorted(scores, reverse=True)
+    for _, _, score, behind, error, averaged in cells:
+        assert float(behind.rstrip("%")) == pytest.approx(scores[0] - float(score.rstrip("%")), abs=0.011)
+        if float(behind.rstrip("%")) != float(error.rstrip("%")):  # as far as two digits tell
+            assert averaged == ("yes" if float(behind.rstrip("%")) < float(error.rstrip("%")) else "no")
+    assert cells[0][4:] == ["0.00%", "yes"]
+    assert page.locator("#cross-validation-chart circle").count() == 9
+    assert page.locator("#support-table tbody tr").count() > 0
+
+
 def test_pairs_report(open_page: Open, tmp_path: Path) -> None:
     from lptml.report import pairs_report
 
@@ -285,7 +300,7 @@ def test_pairs_report(open_page: Open, tmp_path: Path) -> None:
     assert {"similar", "dissimilar"} >= set(column(shown, 3))
 
 
-def test_twenty_thousand_points_within_three_seconds(open_page: Open, tmp_path: Path) -> None:
+def test_twenty_thousand_points(open_page: Open, tmp_path: Path) -> None:
     from lptml.report import labels_report
 
     class Plain(BaseEstimator):
@@ -300,13 +315,8 @@ def test_twenty_thousand_points_within_three_seconds(open_page: Open, tmp_path: 
     )
     path = report.save(tmp_path / "big.html")
     assert path.stat().st_size < 15e6
-    start = time.perf_counter()
     page = open_page(path)
     page.uncheck("#only")
     page.fill("#filter", "sample-19999")
     page.wait_for_function("document.querySelectorAll('#table tbody tr').length === 1")
-    seconds = time.perf_counter() - start
-    ready = float(page.evaluate("document.documentElement.dataset.ready")) / 1000
-    print(f"{path.stat().st_size / 1e6:.1f} MB, ready after {ready:.2f} s, filtered after {seconds:.2f} s")
-    assert ready < 3
     shot(page, "report-20000", tmp_path)

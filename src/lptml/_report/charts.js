@@ -1,7 +1,9 @@
 // The figures: accuracy, settings, feature weights and correlations, distances, the search; and the plain tables.
 function fill(id, columns, rows) {
-  $(`#${id} thead`).append(make("tr", {}, ...columns.map((c) => make("th", { scope: "col" }, make("span", { text: c })))));
-  for (const row of rows) $(`#${id} tbody`).append(make("tr", {}, ...row.map((v) => make("td", { class: typeof v === "number" ? "num" : "", text: typeof v === "number" ? number(v, 4) : v }))));
+  const side = (v) => (typeof v === "number" || /%$/.test(v) ? "num" : "");
+  const heads = columns.map((c, j) => make("th", { scope: "col", class: rows.length ? side(rows[0][j]) : "" }, make("span", { text: c })));
+  $(`#${id} thead`).append(make("tr", {}, ...heads));
+  for (const row of rows) $(`#${id} tbody`).append(make("tr", {}, ...row.map((v) => make("td", { class: side(v), text: typeof v === "number" ? number(v, 4) : v }))));
 }
 const shorten = (text, most) => (text.length > most ? text.slice(0, most - 1) + "…" : text);
 
@@ -33,12 +35,12 @@ if (D.accuracy) {
 }
 if (D.cross_validation) {
   const C = D.cross_validation, best = C.score[0];
-  const rows = C.settings.slice(0, 24).map((name, i) => ({ name, mean: 100 * (C.score[i] - best), error: 100 * C.error[i], ours: C.averaged[i] }));
+  const rows = C.values.slice(0, 24).map((v, i) => ({ name: v.join(", "), mean: 100 * (C.score[i] - best), error: 100 * C.error[i], ours: C.averaged[i] }));
   const low = Math.min(-1, ...rows.map((r) => r.mean - r.error)), high = Math.max(0.5, ...rows.map((r) => r.mean + r.error));
   const signed = (v) => (v > 0 ? "+" : v < 0 ? "−" : "") + Math.abs(v).toFixed(1);
   dots("cross-validation-chart", rows, 26, { low, high, write: signed, tick: (t) => number(t) });
-  const cells = C.settings.map((name, i) => [name, percent(C.score[i], 2), percent(best - C.score[i], 2), percent(C.error[i], 2), C.averaged[i] ? "yes" : "no"]);
-  fill("cross-validation-table", ["Setting", "Score", "Behind the best", "Standard error", "Averaged"], cells);
+  const cells = C.values.map((v, i) => [...v, percent(C.score[i], 2), percent(best - C.score[i], 2), percent(C.error[i], 2), C.averaged[i] ? "yes" : "no"]);
+  fill("cross-validation-table", [...C.parameters, "Score", "Behind the best", "Standard error", "Averaged"], cells);
 }
 
 if (D.weights) {

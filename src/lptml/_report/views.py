@@ -158,7 +158,10 @@ class CrossValidation:
 
     Attributes
     ----------
-    settings : list of str
+    parameters : list of str
+        Those in which the settings differ; all of them if there is just one.
+    values : list of lists of str
+        Their values in each setting.
     score : ndarray (k,)
         Mean score on points or pairs that were not learned from.
     error : ndarray (k,)
@@ -167,10 +170,16 @@ class CrossValidation:
         Whether the metric of the setting is in the average.
     """
 
-    settings: list[str]
+    parameters: list[str]
+    values: list[list[str]]
     score: FloatArray
     error: FloatArray
     averaged: NDArray[np.bool_]
+
+    @property
+    def best(self) -> str:
+        """The best setting in words."""
+        return ", ".join(f"{name} {value}" for name, value in zip(self.parameters, self.values[0]))
 
 
 def cross_validation(estimator: Any) -> CrossValidation | None:
@@ -179,43 +188,41 @@ def cross_validation(estimator: Any) -> CrossValidation | None:
     if results is None:
         return None
     order = np.argsort(-results["mean_test_score"], kind="stable")
-    named = setting_names(results["params"])
+    parameters, values = differences(results["params"])
     return CrossValidation(
-        [named[i] for i in order],
+        parameters,
+        [values[i] for i in order],
         results["mean_test_score"][order],
         results["standard_error"][order],
         results["averaged"][order],
     )
 
 
-def setting_names(settings: list[dict[str, Any]]) -> list[str]:
-    """Each setting in words, by the parameters in which they differ, or by all of them if there is just one.
+def differences(settings: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """The parameters in which settings differ, or all if there is just one, and their values in words.
 
     Examples
     --------
-    >>> setting_names([{"prior": "within", "temperature": 0.15}, {"prior": np.eye(2), "temperature": 0.15}])
-    ['prior within', 'prior matrix 1']
-    >>> setting_names([{"prior": "within", "temperature": 0.15, "n_components": None}])
-    ['prior within, temperature 0.15, all components']
+    >>> differences([{"prior": "within", "temperature": 0.15}, {"prior": np.eye(2), "temperature": 0.15}])
+    (['prior'], [['within'], ['matrix 1']])
+    >>> differences([{"prior": "within", "n_components": None}])
+    (['prior', 'n_components'], [['within', 'all']])
     """
     matrices: list[bytes] = []  # in the order of their numbers
 
-    def word(name: str, value: Any) -> str:
-        if value is None:
-            return f"all {name.removeprefix('n_')}"
-        if not isinstance(value, str) and np.ndim(value) == 2:
-            known = np.asarray(value, dtype=np.float64).tobytes()
-            if known not in matrices:
-                matrices.append(known)
-            value = f"matrix {1 + matrices.index(known)}"
-        text = value if isinstance(value, str) else f"{value:g}"
-        if name.startswith("n_"):
-            return f"{text} {name.removeprefix('n_').removesuffix('s' if value == 1 else '')}"
-        return f"{name} {text}"
+    def word(value: Any) -> str:
+        if value is None or isinstance(value, str):
+            return value or "all"
+        if np.ndim(value) == 0:
+            return f"{value:g}"
+        known = np.asarray(value, dtype=np.float64).tobytes()
+        if known not in matrices:
+            matrices.append(known)
+        return f"matrix {1 + matrices.index(known)}"
 
-    words = [[word(name, value) for name, value in setting.items()] for setting in settings]
-    differ = [len(words) == 1 or len(set(column)) > 1 for column in zip(*words)]
-    return [", ".join(text for text, shown in zip(row, differ) if shown) for row in words]
+    columns = {name: [word(setting[name]) for setting in settings] for name in settings[0]}
+    shown = [name for name, words in columns.items() if len(settings) == 1 or len(set(words)) > 1]
+    return shown, [list(row) for row in zip(*(columns[name] for name in shown))]
 
 
 def constraint_kind(estimator: Any) -> str | None:

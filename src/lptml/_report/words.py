@@ -32,7 +32,7 @@ def headline(
         sentences.append(
             f"The metric violates {rate:.1%} of the {what} it was learned from, the {other} {trivial:.1%}."
         )
-        if lower > 0:
+        if lower >= 0.0005:  # else it would read 0.0%
             tiles.append(Tile("Lower bound", f"{lower:.1%}", "no metric can violate less"))
     share = f"{n_suspects / n:.1%} of {n:,}"
     tiles.append(Tile(f"Suspect {noun}", f"{n_suspects:,}", share, "warn" if n_suspects else "good"))
@@ -125,9 +125,19 @@ def notes(estimator: Any, data: dict[str, Any], own: dict[str, str]) -> dict[str
         "distances": _distances(estimator, data["distances"]["u"] is not None),
         "cross_validation": _cross_validation(data["cross_validation"], own["score"]),
         "search": _search(estimator, data["history"]),
-        "support": "Among the metrics that satisfy what this one satisfies, these constraints alone "
-        f"determine the one of least trace.{cut}",
+        "support": f"Among the metrics that satisfy what {_solved(estimator)} satisfies, these constraints "
+        f"alone determine the one of least trace.{cut}",
     }
+
+
+def _averaged(estimator: Any) -> int:
+    """How many settings the metric is the average of."""
+    return int(sum(getattr(estimator, "cv_results_", {}).get("averaged", (True,))))
+
+
+def _solved(estimator: Any) -> str:
+    """The metric that the support is about."""
+    return "this one" if _averaged(estimator) == 1 else "that of the best setting, before the average,"
 
 
 def _distances(estimator: Any, bounds: bool) -> str:
@@ -153,7 +163,7 @@ def _cross_validation(found: dict[str, Any] | None, score: str) -> str:
         if averaged > 1
         else "No other setting is within one standard error of the best, which the metric is of"
     )
-    beyond = " The 24 best are drawn." if len(found["settings"]) > 24 else ""
+    beyond = " The 24 best are drawn." if len(found["values"]) > 24 else ""
     return (
         f"Each setting was learned without a part of the data and scored on that part; the score is {score}. "
         f"{result} (coloured). Drawn: percentage points behind the best, with the standard error of that "
@@ -180,7 +190,7 @@ def _besides_the_count(estimator: Any) -> list[str]:
     setting = (
         {"temperature": 0, "shrinkage": 0} | estimator.get_params() | getattr(estimator, "best_params_", {})
     )
-    averaged = sum(getattr(estimator, "cv_results_", {}).get("averaged", ()))
+    averaged = _averaged(estimator)
     found = {
         f"how clear the margins are (temperature {setting['temperature']:g})": setting["temperature"] > 0,
         f"how near the prior is (shrinkage {setting['shrinkage']:g})": setting["shrinkage"] > 0,
@@ -220,6 +230,6 @@ def choice(estimator: Any) -> str:
     """What a cross-validation found, in a line."""
     found = views.cross_validation(estimator)
     assert found is not None
-    n, averaged = len(found.settings), int(found.averaged.sum())
+    n, averaged = len(found.values), int(found.averaged.sum())
     settings = f"{n} settings" if n > 1 else "one setting"
-    return f"{settings}, {averaged} averaged; best: {found.settings[0]} (score {found.score[0]:.4f})"
+    return f"{settings}, {averaged} averaged; best: {found.best} (score {found.score[0]:.4f})"
