@@ -35,7 +35,7 @@ if (D.accuracy) {
 }
 if (D.cross_validation) {
   const C = D.cross_validation, best = C.score[0];
-  const rows = C.values.slice(0, 24).map((v, i) => ({ name: v.join(", "), mean: 100 * (C.score[i] - best), error: 100 * C.error[i], ours: C.averaged[i] }));
+  const rows = C.values.slice(0, 24).map((v, i) => ({ name: C.parameters.length > 1 ? v.join(", ") : `${C.parameters[0]} ${v[0]}`, mean: 100 * (C.score[i] - best), error: 100 * C.error[i], ours: C.averaged[i] }));
   const low = Math.min(-1, ...rows.map((r) => r.mean - r.error)), high = Math.max(0.5, ...rows.map((r) => r.mean + r.error));
   const signed = (v) => (v > 0 ? "+" : v < 0 ? "−" : "") + Math.abs(v).toFixed(1);
   dots("cross-validation-chart", rows, 26, { low, high, write: signed, tick: (t) => number(t) });
