@@ -182,8 +182,10 @@ def learn(
             approximate_counting=approximate_counting,
         )
         starts += [candidate.A if P is None else P.T @ candidate.A @ P for candidate in found.candidates]
-    if prior is not None or temperature > 0:
+    if prior is not None:
         starts.append(anchor)
+    elif temperature > 0:  # the count's refinement brings its own
+        starts += default_starts(sample)
     status = SearchStatus.COMPLETED if found is None else found.status
     if refine and status not in _AT_ONCE:
         A, candidates, stop = _refined(

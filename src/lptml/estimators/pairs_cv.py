@@ -210,14 +210,15 @@ class LPTMLCV(CVMixin, PairsBase):
         for _, group in groupby(settings, key=but_shrinkage):
             same = list(group)
             given = LPTML(prior=same[0]["prior"])._prior(source, source.d)
-            prior = default_starts(sample)[0] if given is None else given / factor
+            start = None if given is None else given / factor
+            prior = default_starts(sample)[0] if start is None else start
             learned = prior
             if any(setting["shrinkage"] < 1 for setting in same):
                 found = learn(
                     unit,
                     max_trials=0,
                     temperature=same[0]["temperature"],
-                    prior=prior,
+                    prior=start,
                     n_components=same[0]["n_components"],
                     random_state=self._number,
                     solve_support=False,

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from lptml import priors
 from lptml._from_labels import KINDS, Chosen, constraints_from_labels
+from lptml._threads import SMALL, single_threaded
 from lptml.anneal import representative
 from lptml.comparisons import LabelledTriplets
 from lptml.constraints import ConstraintSet, psd_factor
@@ -31,6 +32,8 @@ from lptml.estimators._lptml import (
 from lptml.estimators._suspicion import of_each
 from lptml.estimators.base import SupervisedMixin
 from lptml.labels import LabelledPairs
+from lptml.suspects import judge
+from lptml.trust import FLOOR
 
 __all__ = ["LPTML_Supervised", "Labelled", "SupervisedBase", "prior_factor"]
 
@@ -46,6 +49,7 @@ class Labelled:
     rows: NDArray[np.intp]  # (n,) rows of the distinct points, in an order that the data alone determines
     place: NDArray[np.intp]  # (N,) number of each row's distinct point; -1: in none
     total: FloatArray | None  # (n,) weights of the distinct points; None: 1 each
+    doubt: FloatArray | None  # (n,) suspicion of their labels, where it was asked for
 
     @property
     def X(self) -> FloatArray:
@@ -62,7 +66,17 @@ class Labelled:
         total = None if self.total is None else self.total[index]
         rows = self.rows[index]
         number = np.arange(len(rows))
-        return Labelled(self.points[rows], self.codes[rows], total, number, number, number, total)
+        doubt = None if self.doubt is None else self.doubt[index]
+        return Labelled(self.points[rows], self.codes[rows], total, number, number, number, total, doubt)
+
+    @property
+    def trusted(self) -> FloatArray | None:
+        """(n,) what the distinct points weigh: their weight times the trust in their labels."""
+        if self.doubt is None:
+            return self.total
+        trust = np.maximum(1.0 - self.doubt, FLOOR)
+        trust /= trust.max()  # the largest weight stays what it was
+        return trust if self.total is None else trust * self.total
 
 
 class SupervisedBase(SupervisedMixin, LPTMLBase):
@@ -83,8 +97,13 @@ class SupervisedBase(SupervisedMixin, LPTMLBase):
         )
         place = np.full(len(points), -1)
         place[known] = group
-        return Labelled(
-            points, codes, weight, known, known[first], place, None if (total == 1).all() else total
+        options: Any = self
+        plain = None if (total == 1).all() else total
+        data = Labelled(points, codes, weight, known, known[first], place, plain, None)
+        return (
+            replace(data, doubt=judge(data.X, data.y, sample_weight=plain).suspicion)
+            if options.trust
+            else data
         )
 
     def _check_kind(self, kind: str) -> None:
@@ -107,7 +126,7 @@ class SupervisedBase(SupervisedMixin, LPTMLBase):
             data.points[rows],
             data.codes[rows],
             bounds=(1.0, 1.0),
-            point_weight=data.total if distinct else given,
+            point_weight=data.trusted if distinct else given,
             class_weight=options.class_weight,
         )
 
@@ -130,13 +149,16 @@ class SupervisedBase(SupervisedMixin, LPTMLBase):
             given = replace(self._pairs(data, distinct=False), bounds=self.bounds_)
             ones = replace(given, similar_weight=1.0, dissimilar_weight=1.0, point_weight=None)
             plain = data.weight is None and options.class_weight is None
-            self._report(learned, given, given if plain else ones)
+            weighed = given if data.doubt is None else chosen.source
+            self._report(learned, weighed, given if plain else ones)
         elif isinstance(chosen.source, LabelledTriplets):
             self._report(learned, chosen.source, replace(chosen.source, point_weight=None))
         else:
             self._report(learned, chosen.source, each_as_one(chosen.source))
         self.support_ = data.rows[chosen.points(learned.support)]
         self._remember(data.X, data.y, data.total, data.place)
+        if data.doubt is not None:
+            self.suspicion_ = of_each(data.doubt, data.place)
 
     def _judge(
         self,
@@ -145,15 +167,13 @@ class SupervisedBase(SupervisedMixin, LPTMLBase):
         weight: FloatArray | None,
         place: NDArray[np.intp],
     ) -> FloatArray:
-        from lptml.suspects import suspicion
-
-        return of_each(suspicion(X, codes, sample_weight=weight), place)
+        return of_each(judge(X, codes, sample_weight=weight).suspicion, place)
 
 
 def prior_factor(prior: Any, data: Labelled) -> FloatArray:
     """L of a prior that is named or given as a matrix."""
     if isinstance(prior, str):
-        return priors.make_prior(prior, data.X, data.y, data.total)
+        return priors.make_prior(prior, data.X, data.y, data.trusted)
     matrix = _inputs.check_metric(prior, data.points.shape[1], "prior")
     assert matrix is not None, "a prior is a name or a matrix"
     return psd_factor(matrix)
@@ -196,6 +216,9 @@ class LPTML_Supervised(SupervisedBase):
         centres, the same without stretching, features divided by their standard deviations, or Euclidean.
     shrinkage : float in [0, 1], default=0.5
         How far to move the result towards the prior; 1 is the prior itself.
+    trust : bool, default=True
+        Whether a constraint weighs the trust in the labels of its points (one minus :func:`lptml.suspicion`,
+        which judges them by all other points), or all weigh alike.
     temperature : float, default=0.15
         Width of the sigmoid that stands for the step from satisfied to violated, relative to the margin. 0
         minimises the number of violated constraints itself; a larger one asks for clear margins, which
@@ -243,7 +266,7 @@ class LPTML_Supervised(SupervisedBase):
     n_violations_ : int
         Number of the given constraints that the metric violates.
     violation_rate_ : float
-        Share of their weight.
+        Share of their weight, which with ``trust`` is the trust in the labels of their points.
     trivial_rate_ : float
         The same for the better of the two trivial metrics, A = 0 and A without limit.
     lower_bound_ : float
@@ -294,6 +317,7 @@ class LPTML_Supervised(SupervisedBase):
         "constraints": [StrOptions(set(KINDS))],
         "n_constraints": [None, Interval(Integral, 1, None, closed="left")],
         "prior": [StrOptions(set(priors.NAMES)), "array-like"],
+        "trust": ["boolean"],
     }
 
     def __init__(
@@ -307,6 +331,7 @@ class LPTML_Supervised(SupervisedBase):
         n_constraints: int | None = None,
         prior: Any = "discriminant",
         shrinkage: float = 0.5,
+        trust: bool = True,
         temperature: float = 0.15,
         bounds: Any = "auto",
         refine: bool = True,
@@ -332,6 +357,7 @@ class LPTML_Supervised(SupervisedBase):
         self.n_constraints = n_constraints
         self.prior = prior
         self.shrinkage = shrinkage
+        self.trust = trust
         self.temperature = temperature
         self.bounds = bounds
         self.refine = refine
@@ -371,12 +397,13 @@ class LPTML_Supervised(SupervisedBase):
         self._validate_params()
         self._check_kind(self.constraints)
         data = self._labelled(X, y, sample_weight)
-        L = prior_factor(self.prior, data)
-        chosen = self._chosen(data, self.constraints, L)
-        learned = self._learn(
-            chosen.source, initial_metric, {"X": data.points, "y": data.codes}, prior=L.T @ L
-        )
-        self._settle_labelled(data, chosen, learned)
+        with single_threaded(len(data.rows) <= SMALL):
+            L = prior_factor(self.prior, data)
+            chosen = self._chosen(data, self.constraints, L)
+            learned = self._learn(
+                chosen.source, initial_metric, {"X": data.points, "y": data.codes}, prior=L.T @ L
+            )
+            self._settle_labelled(data, chosen, learned)
         return self
 
     def _without_search(self, data: Labelled, L: FloatArray) -> tuple[FloatArray, ConstraintSet]:

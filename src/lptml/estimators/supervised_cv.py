@@ -47,6 +47,9 @@ class LPTML_SupervisedCV(CVMixin, SupervisedBase):
         Kinds of constraints to try: "triplets", "neighbors", "all".
     n_components : int, None or list, default=None
         Largest ranks of the metric to try.
+    trust : bool, default=True
+        Whether constraints, scores and their votes weigh the trust in the labels; see
+        :class:`LPTML_Supervised`.
     cv : int, default=3
         Folds of each deal.
     n_repeats : int, default=2
@@ -131,6 +134,7 @@ class LPTML_SupervisedCV(CVMixin, SupervisedBase):
         constraints=[str, list, tuple],
         n_constraints=[None, Interval(Integral, 1, None, closed="left")],
         n_neighbors=[Interval(Integral, 1, None, closed="left")],
+        trust=["boolean"],
     )
 
     def __init__(
@@ -141,6 +145,7 @@ class LPTML_SupervisedCV(CVMixin, SupervisedBase):
         temperatures: Any = (0.15,),
         constraints: Any = "triplets",
         n_components: Any = None,
+        trust: bool = True,
         cv: int = 3,
         n_repeats: int = 2,
         n_neighbors: int = 4,
@@ -164,6 +169,7 @@ class LPTML_SupervisedCV(CVMixin, SupervisedBase):
         self.temperatures = temperatures
         self.constraints = constraints
         self.n_components = n_components
+        self.trust = trust
         self.cv = cv
         self.n_repeats = n_repeats
         self.n_neighbors = n_neighbors
@@ -249,7 +255,7 @@ class LPTML_SupervisedCV(CVMixin, SupervisedBase):
         if len(rows) > VALIDATED:
             rows = np.sort(rng.choice(rows, VALIDATED, replace=False))
         X, y = data.X[rows], data.y[rows]
-        w = np.ones(len(rows)) if data.total is None else data.total[rows]
+        w = np.ones(len(rows)) if data.trusted is None else data.trusted[rows]
 
         def score_fold(train: Ints, test: Ints) -> Iterator[Floats]:
             for A in self._metrics(data.take(rows[train]), settings):
