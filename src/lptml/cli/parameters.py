@@ -122,6 +122,11 @@ LABELS: list[Option] = [
         "[default: triplets]",
     ),
     ("--n-constraints", {"type": click.IntRange(min=1)}, "Constraints of each kind to draw. [default: all]"),
+    (
+        "--trust/--no-trust",
+        {"default": None},
+        "Weigh constraints by the trust in their labels, or all alike. [default: trust]",
+    ),
 ]
 #: Of the cross-validation; the last just of labels.
 CHOICE: list[Option] = [
