@@ -1,4 +1,4 @@
-"""What learning returns; apart from ``learn``, so that a metric chosen without a search loads no kernel."""
+"""What learning returns."""
 
 from __future__ import annotations
 

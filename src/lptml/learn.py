@@ -200,11 +200,14 @@ def learn(
         A = blend(sample, A, anchor, shrinkage)
         A = A if n_components is None else truncate(A, n_components, feature_scale(sample))
         A = _at_best_scale(nearby(source), A, penalty)
+    cost = _in_full(source, A)
+    if status is SearchStatus.OPTIMAL and cost > 0:
+        status = SearchStatus.COMPLETED  # the metric that violates nothing was left for clearer margins
     exact = temperature == 0 and shrinkage == 0 and penalty is None and n_components is None
     return _conclude(
         source,
         A,
-        _in_full(source, A),
+        cost,
         penalty,
         candidates,
         status,

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from lptml._progress import make_display
+from lptml._search_result import SearchStatus
 from lptml.constraints import Floats, Ints, Source
 from lptml.cross_validation import Setting, mean_metric, score_settings
 from lptml.estimators._lptml import COMMON_CONSTRAINTS, PAIR_CONSTRAINTS, seed
@@ -64,6 +65,7 @@ class CVMixin:
     verbose: int
     cv: int
     n_repeats: int
+    status_: str
 
     def _begin(self) -> None:
         self._began = time.monotonic()
@@ -130,9 +132,10 @@ class CVMixin:
 
     def _options(self) -> dict[str, Any]:
         """The options of the fit with the best setting."""
+        self._chosen_after = time.monotonic() - self._began
         options = {name: getattr(self, name) for name in OF_THE_SEARCH} | {"random_state": self._number}
         if self.time_limit is not None:
-            options["time_limit"] = max(1e-3, self.time_limit - (time.monotonic() - self._began))
+            options["time_limit"] = max(1e-3, self.time_limit - self._chosen_after)
         return options
 
     def _adopt_average(self, best: Any, learned: Any, others: list[Floats], source: Source, V: Floats) -> Any:
@@ -142,8 +145,13 @@ class CVMixin:
         self.components_ = components_from_metric(A, best.n_components)
         for name in ("n_trials_", "n_iter_", "n_infeasible_", "status_", "lower_bound_"):
             setattr(self, name, getattr(best, name))
-        result = (time.monotonic() - self._began, float(source.cost(A)), learned.n_trials)
-        return replace(learned, history=(*learned.history, result)) if others else learned
+        history = [(self._chosen_after + seconds, cost, n) for seconds, cost, n in learned.history]
+        if others:
+            cost = float(source.cost(A))
+            history.append((time.monotonic() - self._began, cost, learned.n_trials))
+            if cost > 0 and self.status_ == SearchStatus.OPTIMAL.value:
+                self.status_ = SearchStatus.COMPLETED.value
+        return replace(learned, history=tuple(history))
 
 
 def check_names(name: str, values: list[str], known: tuple[str, ...]) -> None:
