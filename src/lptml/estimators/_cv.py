@@ -12,7 +12,6 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from lptml._progress import make_display
-from lptml._search_result import SearchStatus
 from lptml.constraints import Floats, Ints, Source
 from lptml.cross_validation import Setting, mean_metric, score_settings
 from lptml.estimators._lptml import COMMON_CONSTRAINTS, PAIR_CONSTRAINTS, seed
@@ -140,6 +139,8 @@ class CVMixin:
 
     def _adopt_average(self, best: Any, learned: Any, others: list[Floats], source: Source, V: Floats) -> Any:
         """Take the average of the best metric and the others; what was learned, with the result's cost."""
+        from lptml.search import SearchStatus  # compiled code is loaded by the first fit, not by the import
+
         A = mean_metric(V, [best.components_.T @ best.components_, *others])
         A = A * (source.best_scale(A).scale or 1.0)
         self.components_ = components_from_metric(A, best.n_components)
