@@ -1,4 +1,4 @@
-"""4-NN test accuracy of LPTML_SupervisedCV's metric against preprocessings and peers, with and without wrong labels.
+"""4-NN test accuracy of LPTML_SupervisedCV against preprocessings and peers, with and without wrong labels.
 
 Half of the data trains (stratified), half tests with clean labels; a share of the training labels is flipped
 uniformly. k-NN votes with the noisy training labels, whatever the metric, except in the last column. The

@@ -83,6 +83,7 @@ def test_parquet_is_read_by_the_workers(pairs: Any, expected: Any, client: Any, 
 
 def test_errors_of_a_pass_arrive_as_what_they_are(pairs: Any, client: Any) -> None:
     rows, points = frames(pairs)
+    rows = rows.copy()  # the frame may share the memory of the pairs
     rows.loc[4000, "left"] = 900
     with pytest.raises(PartitionError, match="names point 900"):
         from_dask(dd.from_pandas(rows, npartitions=3), points, client=client)
