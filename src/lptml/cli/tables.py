@@ -106,11 +106,13 @@ def make_frame(columns: Mapping[str, Values | Sequence[str | None]]) -> pd.DataF
     """A frame of arrays of numbers and of sequences of text."""
     import pandas as pd
 
-    return pd.DataFrame({name: _array(cells) for name, cells in columns.items()})
+    def series(cells: Values | Sequence[str | None]) -> pd.Series[Any]:
+        if isinstance(cells, np.ndarray):
+            return pd.Series(cells)
+        # Text stays in objects, None where a cell is empty: pandas 3 would make a type of its own of it.
+        return pd.Series(list(cells), dtype=object)
 
-
-def _array(cells: Values | Sequence[str | None]) -> Values:
-    return cells if isinstance(cells, np.ndarray) else np.array(cells, dtype=object)
+    return pd.DataFrame({name: series(cells) for name, cells in columns.items()})
 
 
 def _shortest(x: float) -> str:
