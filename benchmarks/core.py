@@ -14,12 +14,12 @@ import scs
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from lptml._sdp_attempt import attempt
-from lptml._sdp_kernel import solve
-from lptml._sdp_scaling import scale_from_python
 from lptml._shared import Matrices, Matrix, Vector, entry
 from lptml.constraints import ConstraintSet
-from lptml.sdp import ACCEPT, ATTEMPTS, Problem, Status, solve_basis, solve_problem
+from lptml.exact.attempt import attempt
+from lptml.exact.coordinates import scale_from_python
+from lptml.exact.kernel import solve
+from lptml.exact.sdp import ACCEPT, ATTEMPTS, Problem, Status, solve_basis, solve_problem
 
 TOLERANCE = 1e-8
 DIMENSIONS = ((2, 200), (5, 100), (13, 30), (34, 3))

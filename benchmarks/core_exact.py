@@ -12,8 +12,8 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.core import clarabel_seconds
 from lptml.constraints import ConstraintSet
+from lptml.constraints.scaling import feature_scale
 from lptml.exact import exact_lptml, make_objective
-from lptml.scaling import feature_scale
 
 SEEDS = range(5)
 

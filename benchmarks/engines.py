@@ -28,8 +28,8 @@ from sklearn.model_selection import train_test_split
 
 from benchmarks.search import REST
 from lptml.constraints import ConstraintSet
-from lptml.engines.base import Engine
 from lptml.search import search
+from lptml.search.engine import Engine
 
 
 def wine() -> ConstraintSet:
@@ -131,8 +131,8 @@ def speedup(names: list[str], trials: int, repeat: int) -> None:
 
 def overhead(names: list[str]) -> None:
     """Units that do nothing but travel."""
-    from lptml._search_setup import Setup, prepare
-    from lptml.engines.base import Unit
+    from lptml.search.setup import Setup, prepare
+    from lptml.search.trial import Unit
 
     setup = Setup(0.5, "trace", None, "multi", "numba", None, 0.0, "auto", 0.05, 8)
     problem = prepare(wine(), setup, 0).problem
@@ -151,8 +151,8 @@ def overhead(names: list[str]) -> None:
 
 def model() -> None:
     """Processor time of a trial and of a pass, for the model of docs/scaling.md."""
+    from lptml.constraints.indexed_pairs import IndexedPairs
     from lptml.engines.partitioned import from_arrays
-    from lptml.indexed import IndexedPairs
 
     print("| d | n | trial ms | pass, ns a row and metric | pass of scales, ns a row | in memory, ns |")
     print("|---|---|---|---|---|---|")

@@ -24,8 +24,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.engines import processor_seconds
+from lptml.constraints.indexed_pairs import IndexedPairs
 from lptml.engines.partitioned import from_parquet
-from lptml.indexed import IndexedPairs
 from lptml.search import search
 
 _POINTS, _D, _FILE_ROWS = 100_000, 10, 10_000_000

@@ -30,11 +30,11 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.search import AUTHORS, SEEDS, protocol
 from lptml import LPTML_Supervised
-from lptml.anneal import _Rows, anneal
-from lptml.constraints import ConstraintSet
+from lptml.constraints import ConstraintSet, LabelledPairs
 from lptml.learn import learn
-from lptml.lower_bounds import certify
 from lptml.refine import Refined, refine
+from lptml.refine.anneal import _Rows, anneal
+from lptml.refine.lower_bounds import certify
 
 _spec = importlib.util.spec_from_file_location("oracle", Path(__file__).parent.parent / "tests" / "oracle.py")
 assert _spec is not None
@@ -52,7 +52,7 @@ def wine_pairs(split: int, percentiles: bool) -> ConstraintSet:
         i, j = np.triu_indices(len(X), 1)
         u, l = np.percentile(np.linalg.norm(X[i] - X[j], axis=1), [10, 90])
         bounds = (float(u), float(l))
-    return ConstraintSet.from_labels(X, y, bounds=bounds)
+    return LabelledPairs.from_labels(X, y, bounds=bounds)
 
 
 def timed(work: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[Any, float]:
@@ -227,7 +227,7 @@ def large(N: int = 50_000, d: int = 100) -> None:
     X = (centres[y] + rng.normal(size=(N, d))) * np.exp(rng.normal(size=d))
     wrong = rng.random(N) < 0.1
     y[wrong] = rng.integers(10, size=wrong.sum())
-    pairs = ConstraintSet.from_labels(X, y, bounds=(1.0, 1.0), class_weight="balanced")
+    pairs = LabelledPairs.from_labels(X, y, bounds=(1.0, 1.0), class_weight="balanced")
     ways: dict[str, Callable[[], Any]] = {
         "least cost (learn)": lambda: learn(pairs, random_state=0),
         "LPTML_Supervised, default": lambda: LPTML_Supervised(random_state=0, n_jobs=2).fit(X, y),

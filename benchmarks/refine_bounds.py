@@ -18,8 +18,8 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
-from lptml.bounds import resolve_bounds
-from lptml.constraints import ConstraintSet, factor
+from lptml.constraints import LabelledPairs, factor
+from lptml.constraints.bounds import resolve_bounds
 from lptml.datasets import load
 from lptml.noise import flip_labels
 from lptml.refine import refine
@@ -62,7 +62,7 @@ def score(name: str, noise: float, seed: int, bounds: object) -> tuple[float, fl
     L, rate = np.eye(train.shape[1]), np.nan
     if bounds is not None:
         resolved = resolve_bounds(bounds, pdist(train))
-        pairs = ConstraintSet.from_labels(train, y_train, bounds=resolved)
+        pairs = LabelledPairs.from_labels(train, y_train, bounds=resolved)
         refined = refine(pairs, n_starts=1, n_hops=1, steps=200)
         rate = refined.cost / pairs.n
         L = factor(refined.A) if refined.A.any() else np.zeros((1, train.shape[1]))

@@ -1,6 +1,6 @@
 """The search in the paper's protocol: time and cost against the authors' figures.
 
-    python -m benchmarks.search                # every table of docs/search.md that this file makes
+    python -m benchmarks.search                # every table of docs/algorithm2.md that this file makes
     python -m benchmarks.search speed          # t = 2000, d = 13: wall, CPU a trial, efficiency of two cores
     python -m benchmarks.search authors        # cost and CPU against the authors' own implementation
     python -m benchmarks.search objectives     # what a trial should minimise
@@ -23,7 +23,7 @@ from sklearn.decomposition import PCA
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
-from lptml.constraints import ConstraintSet, factor
+from lptml.constraints import ConstraintSet, LabelledPairs, factor
 from lptml.datasets import load_iris, load_wine, make_poisoned, make_synthetic
 from lptml.search import SearchResult, search
 
@@ -58,7 +58,7 @@ def protocol(name: str, d: int, seed: int) -> tuple[ConstraintSet, tuple[np.ndar
     split = train_test_split(X, y, test_size=0.5, random_state=seed)
     train, labels = split[0], split[2]
     u, l = np.percentile(pdist(train), [10, 90])
-    labelled = ConstraintSet.from_labels(train, labels, bounds=(float(u), float(l)))
+    labelled = LabelledPairs.from_labels(train, labels, bounds=(float(u), float(l)))
     return labelled.take(np.arange(labelled.n)), split
 
 

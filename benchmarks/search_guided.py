@@ -18,12 +18,11 @@ from sklearn.decomposition import PCA
 from sklearn.neighbors import NearestNeighbors
 
 from benchmarks.search import points
-from lptml._search_setup import Setup, prepare
-from lptml._trial import run_unit
-from lptml.constraints import ConstraintSet
-from lptml.engines.base import Unit
+from lptml.constraints import ConstraintSet, LabelledPairs
 from lptml.refine import refine
-from lptml.sampling import probability_grid
+from lptml.search.sampling import probability_grid
+from lptml.search.setup import Setup, prepare
+from lptml.search.trial import Unit, run_unit
 
 SETUP = Setup(
     epsilon=0.5,
@@ -44,11 +43,10 @@ def best(pairs: ConstraintSet, sampled: ConstraintSet, seed: int) -> tuple[float
     """The least cost of trials that sample ``sampled``, before and after refinement."""
     problem = prepare(pairs, SETUP, seed).problem
     problem = replace(problem, source=sampled, n=sampled.n, levels=probability_grid(sampled.n, SETUP.epsilon))
-    result = run_unit(problem, Unit(0, TRIALS))
-    metrics = result.scale[:, None, None] * result.A
-    costs = pairs.cost(metrics[np.isfinite(result.cost)])
-    order = np.argsort(costs, kind="stable")[:8]
-    starts = [metrics[np.isfinite(result.cost)][k] for k in order]
+    found = run_unit(problem, Unit(0, TRIALS)).candidates
+    metrics = np.array([candidate.metric for candidate in found if np.isfinite(candidate.cost)])
+    costs = pairs.cost(metrics)
+    starts = list(metrics[np.argsort(costs, kind="stable")[:8]])
     refined = refine(pairs, starts, random_state=seed)
     return float(costs.min()) / pairs.n, refined.cost / pairs.n
 
@@ -69,7 +67,7 @@ def main() -> None:
                 wrong = rng.random(len(y)) < flipped
                 y = np.where(wrong, (y + 1 + rng.integers(y.max(), size=len(y))) % (y.max() + 1), y)
                 bound = float(np.median(pdist(X)))
-                pairs = ConstraintSet.from_labels(X, y, bounds=(bound, bound))
+                pairs = LabelledPairs.from_labels(X, y, bounds=(bound, bound))
                 everything = pairs.take(np.arange(pairs.n))
                 near = (
                     NearestNeighbors(n_neighbors=11).fit(X / X.std(axis=0)).kneighbors(X / X.std(axis=0))[1]

@@ -27,7 +27,7 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks.generalisation import split
 from lptml import datasets
 from lptml.noise import flip_labels, flip_pairs
-from lptml.suspects import judge, judge_pairs
+from lptml.noise.suspects import judge, judge_pairs
 
 NAMES = ("iris", "wine", "cancer", "digits", "ionosphere")
 KINDS = ("uniform", "class", "adversarial")

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import lptml
-from lptml._model_classes import CLASSES, find_class
+from lptml.estimators.model_classes import CLASSES, find_class
 
 FAST = {"max_trials": 3, "random_state": 0}
 

@@ -21,9 +21,9 @@ from tests.model_files import edited, members, npy, raw_npy, sound, write
 
 from lptml import _archive, load
 from lptml._archive import MAX_HEADER_BYTES, MAX_HEADER_VALUES, MAX_MEMBERS, open_archive, write_archive
-from lptml._model_classes import CLASSES
 from lptml.constraints import ConstraintSet
-from lptml.io import ModelFileError
+from lptml.estimators.io import ModelFileError
+from lptml.estimators.model_classes import CLASSES
 from lptml.search import search
 
 MEGABYTE = 1 << 20

@@ -43,7 +43,8 @@ def test_an_unknown_cache_counts_as_not_compiled(caplog):
 @pytest.mark.slow
 def test_a_fresh_installation_says_so_on_the_terminal(tmp_path):
     code = (
-        "import numpy as np; from lptml.constraints import ConstraintSet; from lptml.sdp import solve_basis;"
+        "import numpy as np; from lptml.constraints import ConstraintSet;"
+        "from lptml.exact.sdp import solve_basis;"
         "solve_basis(ConstraintSet.from_differences([[1.0]], [-1], bounds=(1.0, 1.0)), np.eye(1))"
     )
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}

@@ -9,7 +9,6 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
 from lptml import LPTML, LPTML_Supervised, LPTML_SupervisedCV
-from lptml._report import views
 from lptml.plots import (
     EmbeddingDisplay,
     FeatureWeightsDisplay,
@@ -17,6 +16,7 @@ from lptml.plots import (
     SearchHistoryDisplay,
     SuspicionDisplay,
 )
+from lptml.report import views
 
 mpl.use("agg")
 X, y = load_iris(return_X_y=True)

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 import lptml
-from lptml._sdp_dense import product
+from lptml._dense import product
 from lptml._shared import FixedMatrix, Matrices, Matrix, Shared, Vector, entry, leaf
-from lptml.certify import verify_solution
 from lptml.constraints import ConstraintSet
-from lptml.counting import best_multiple, violations
+from lptml.constraints.counting import best_multiple, violations
 from lptml.exact import Objective, exact_lptml
-from lptml.sdp import solve_basis
+from lptml.exact.sdp import solve_basis
+from lptml.exact.verify import verify_solution
 from lptml.search import search
 
 
@@ -124,7 +124,7 @@ def test_what_calls_a_shared_function_is_shared_itself():
 def test_threads_may_begin_at_the_same_time():
     code = (
         "import numpy as np; from concurrent.futures import ThreadPoolExecutor;"
-        "from lptml.constraints import ConstraintSet; from lptml.sdp import solve_basis;"
+        "from lptml.constraints import ConstraintSet; from lptml.exact.sdp import solve_basis;"
         "F = ConstraintSet.from_differences([[1.0, 0.0]], [-1], bounds=(1.0, 1.0));"
         "found = ThreadPoolExecutor(8).map(lambda _: solve_basis(F, np.eye(2)).objective, range(8));"
         "assert len(set(found)) == 1"
@@ -138,7 +138,8 @@ def test_threads_may_begin_at_the_same_time():
 def test_a_process_may_start_anywhere(first):
     code = (
         "import numpy as np; from lptml.constraints import ConstraintSet;"
-        "from lptml.certify import verify_solution; from lptml.counting import best_multiple;"
+        "from lptml.exact.verify import verify_solution;"
+        "from lptml.constraints.counting import best_multiple;"
         f"F = ConstraintSet.from_differences([[1.0, 0.0]], [-1], bounds=(1.0, 1.0)); {first}"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
@@ -154,7 +155,8 @@ def test_product_takes_what_may_only_be_read():
 
 def test_without_the_compiler_it_says_what_is_missing():
     code = (
-        "import numpy as np; from lptml.constraints import ConstraintSet; from lptml.sdp import solve_basis;"
+        "import numpy as np; from lptml.constraints import ConstraintSet;"
+        "from lptml.exact.sdp import solve_basis;"
         "solve_basis(ConstraintSet.from_differences([[1.0]], [-1], bounds=(1.0, 1.0)), np.eye(1))"
     )
     done = subprocess.run(

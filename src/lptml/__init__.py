@@ -30,9 +30,9 @@ if TYPE_CHECKING:
         LPTML_SupervisedCV,
         LPTML_Triplets,
     )
+    from lptml.estimators.io import load, save
     from lptml.estimators.robust import LabelCleaner, RobustKNeighborsClassifier
-    from lptml.io import load, save
-    from lptml.suspects import suspicion
+    from lptml.noise.suspects import suspicion
 
 _HOME = {
     "lptml.estimators": [
@@ -56,8 +56,8 @@ _HOME = {
         "RCA_Supervised",
     ],
     "lptml.constraints": ["ConstraintSet"],
-    "lptml.io": ["load", "save"],
-    "lptml.suspects": ["suspicion"],
+    "lptml.estimators.io": ["load", "save"],
+    "lptml.noise.suspects": ["suspicion"],
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
 

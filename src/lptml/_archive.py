@@ -1,8 +1,8 @@
 """Files of ours: a JSON header and plain arrays, written at once and read with distrust.
 
-Model files (``lptml.io``) and checkpoints (``lptml._checkpoint``) are both such archives: an uncompressed
-zip file, ``header.json`` first, then one ``.npy`` member for each array. What a file says about itself is
-compared with a limit before anything is done about it:
+Model files (``lptml.estimators.io``) and checkpoints (``lptml.search.checkpoint``) are both such archives:
+an uncompressed zip file, ``header.json`` first, then one ``.npy`` member for each array. What a file says
+about itself is compared with a limit before anything is done about it:
 
 - the directory has few entries of few bytes, by the record at the end of the file that tells its size,
 - members are stored, not compressed, and together no larger than the file: a file cannot expand,
@@ -55,7 +55,7 @@ _NPY = re.compile(
 class ModelFileError(ValueError):
     """A model file or checkpoint that is none, is damaged, or asks for what no such file has a use for."""
 
-    __module__ = "lptml.io"  # where users find it
+    __module__ = "lptml.estimators.io"  # where users find it
 
 
 def write_archive(path: str | os.PathLike[str], header: Any, arrays: Mapping[str, NDArray[Any]]) -> None:

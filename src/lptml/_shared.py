@@ -26,7 +26,7 @@ from numba.extending import lower_builtin, type_callable
 from numpy.typing import NDArray
 
 from lptml._compile import OPTIONS, announce
-from lptml.validation import Floats, Ints
+from lptml.constraints.checks import Floats, Ints
 
 P = ParamSpec("P")
 R = TypeVar("R")

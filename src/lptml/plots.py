@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from lptml._report import views
+from lptml.report import views
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -179,9 +179,9 @@ class FeatureWeightsDisplay(_Display):
         """
         check_is_fitted(estimator, "components_")
         points = np.asarray(X, dtype=np.float64)
-        A = estimator.components_.T @ estimator.components_
-        names = views.feature_names(estimator, A.shape[0], feature_names)
-        weights = views.feature_weights(A, points, names, limit)
+        L = estimator.components_
+        names = views.feature_names(estimator, L.shape[1], feature_names)
+        weights = views.feature_weights(L, points, names, limit)
         return cls(weights.names, weights.share, weights.correlation).plot(ax=ax, **style)
 
     def plot(self, ax: Axes | None = None, **style: Any) -> Self:
@@ -197,7 +197,7 @@ class PairDistancesDisplay(_Display):
 
     Parameters
     ----------
-    distances : lptml._report.views.PairDistances
+    distances : lptml.report.views.PairDistances
     bounds : (float, float) or None
     """
 
@@ -256,7 +256,7 @@ class SearchHistoryDisplay(_Display):
 
     Parameters
     ----------
-    history : lptml._report.views.SearchHistory
+    history : lptml.report.views.SearchHistory
     """
 
     def __init__(self, history: views.SearchHistory) -> None:

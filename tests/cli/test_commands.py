@@ -379,3 +379,34 @@ def test_a_lost_cluster_is_one_line(folder: Path, monkeypatch: pytest.MonkeyPatc
     arguments = ["fit", str(folder / "iris.csv"), "--label", "species", "--key", "id"]
     arguments += ["--engine", "tcp://127.0.0.1:1"]
     assert "no Dask scheduler" in run(*arguments, *FAST, code=3).output
+
+
+@pytest.mark.parametrize(("rows", "columns", "blamed"), [(4, 9, "fewer columns"), (9, 4, "fewer rows")])
+def test_memory_that_runs_out_is_blamed_on_what_there_is_more_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int, columns: int, blamed: str
+) -> None:
+    def too_large(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(LPTML_SupervisedCV, "fit", too_large)
+    lines = [",".join([*(f"{i + j}" for j in range(columns)), "ab"[i % 2]]) for i in range(rows)]
+    head = ",".join([*(f"x{j}" for j in range(columns)), "class"])
+    (tmp_path / "table.csv").write_text("\n".join([head, *lines]) + "\n")
+    arguments = ["fit", str(tmp_path / "table.csv"), "--label", "class", "-o", str(tmp_path / "model.npz")]
+    said = run(*arguments, code=3).output
+    assert f"{rows} rows of {columns} features" in said
+    assert blamed in said
+
+
+def test_a_table_with_more_columns_than_rows(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(12, 300)) + 2.0 * (np.arange(12) % 2)[:, None]
+    lines = [",".join([*(f"{x:.3f}" for x in row), "ab"[i % 2]]) for i, row in enumerate(values)]
+    (tmp_path / "wide.csv").write_text(
+        "\n".join([",".join([f"x{j}" for j in range(300)] + ["class"]), *lines])
+    )
+    data, model, page = (str(tmp_path / name) for name in ("wide.csv", "wide.npz", "wide.html"))
+    run("fit", data, "--label", "class", "-o", model, "--report", page, *FAST)
+    assert load(model).components_.shape == (11, 300)
+    assert "accuracy" in run("score", model, data, "--label", "class").output
+    assert len(rows_of(run("transform", model, data).output)[0]) == 11

@@ -266,7 +266,7 @@ def test_the_page_downloads_what_the_command_writes() -> None:
     from importlib import resources
 
     rows = [HOSTILE, *([cell] * len(HOSTILE) for cell in HARMLESS)]
-    script = (resources.files("lptml._report") / "csv.js").read_text("utf-8")
+    script = (resources.files("lptml.report") / "csv.js").read_text("utf-8")
     script += f"process.stdout.write(csvText({json.dumps(rows)}));"
     done = subprocess.run(["node", "-e", script], capture_output=True, check=True, timeout=60)
     assert done.stdout.decode() == delimited_text(rows[0], list(zip(*rows[1:])))

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from lptml.bounds import DEFAULT_RATIO, resolve_bounds, training_distances
-from lptml.constraints import ConstraintSet
+from lptml.constraints import LabelledPairs
+from lptml.constraints.bounds import DEFAULT_RATIO, resolve_bounds, training_distances
 
 DISTANCES = np.arange(1.0, 102.0)
 
@@ -48,7 +48,7 @@ def test_duplicates_do_not_make_a_bound_zero():
 
 def test_distances_of_every_source_are_the_same():
     X = np.random.default_rng(0).normal(size=(30, 3))
-    pairs = ConstraintSet.from_labels(X, np.arange(30) % 2, bounds=(1.0, 1.0))
+    pairs = LabelledPairs.from_labels(X, np.arange(30) % 2, bounds=(1.0, 1.0))
     listed = pairs.take(np.arange(pairs.n))
     expected = np.linalg.norm(listed.V, axis=1)
     for source in (pairs, listed, listed.V):
@@ -56,9 +56,9 @@ def test_distances_of_every_source_are_the_same():
 
 
 def test_many_pairs_are_sampled(monkeypatch):
-    monkeypatch.setattr("lptml.bounds._SAMPLED_PAIRS", 100)
+    monkeypatch.setattr("lptml.constraints.bounds._SAMPLED_PAIRS", 100)
     X = np.random.default_rng(0).normal(size=(60, 3))
-    pairs = ConstraintSet.from_labels(X, np.arange(60) % 2, bounds=(1.0, 1.0))
+    pairs = LabelledPairs.from_labels(X, np.arange(60) % 2, bounds=(1.0, 1.0))
     some = training_distances(pairs)
     assert len(some) <= 100
     np.testing.assert_array_equal(some, training_distances(pairs))

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lptml.constraints import TOLERANCE, ConstraintSet, factor
-from lptml.scaling import feature_scale, scale_metric, unscale_metric
-from lptml.validation import exact_sum_grid
+from lptml.constraints.checks import exact_sum_grid
+from lptml.constraints.scaling import feature_scale, scale_metric, unscale_metric
 
 
 def random_set(rng, n=40, d=3, kind="pairs"):

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lptml import counting
-from lptml.constraints import ConstraintSet
-from lptml.counting import (
+from lptml.constraints import ConstraintSet, counting
+from lptml.constraints.counting import (
     best_multiple,
     broken_weights,
     cannot_beat,

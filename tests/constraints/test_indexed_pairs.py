@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-import lptml.indexed
+import lptml.constraints.indexed_pairs
 from lptml.constraints import ConstraintSet
-from lptml.indexed import IndexedPairs
+from lptml.constraints.indexed_pairs import IndexedPairs
 
 
 @pytest.fixture(params=[False, True], ids=["plain", "weighted"])
 def both(request, monkeypatch):
-    monkeypatch.setattr(lptml.indexed, "_ROWS", 13)
+    monkeypatch.setattr(lptml.constraints.indexed_pairs, "_ROWS", 13)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 4)) + 100.0
     indices = rng.integers(30, size=(90, 2))

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import lptml.labels
+import lptml.constraints.labelled_pairs
 from lptml.constraints import ConstraintSet
-from lptml.labels import LabelledPairs
+from lptml.constraints.labelled_pairs import LabelledPairs
 
 
 def listed(pairs: LabelledPairs) -> ConstraintSet:
@@ -55,7 +55,7 @@ def test_costs_are_those_of_the_listed_pairs(seed, weighted, class_weight):
 
 
 def test_tiles_cover_every_pair_once(monkeypatch):
-    monkeypatch.setattr(lptml.labels, "_BLOCK", 7)
+    monkeypatch.setattr(lptml.constraints.labelled_pairs, "_BLOCK", 7)
     rng = np.random.default_rng(0)
     pairs = random_pairs(rng, 45)
     G = rng.normal(size=(3, 3))
@@ -70,7 +70,7 @@ def test_pairs_on_the_bound_are_told_apart_far_from_the_origin():
 
 
 def test_a_large_set_finds_its_scale_on_a_sample_and_counts_exactly(monkeypatch):
-    monkeypatch.setattr(lptml.labels, "SCALE_PAIRS", 200)
+    monkeypatch.setattr(lptml.constraints.labelled_pairs, "SCALE_PAIRS", 200)
     pairs = random_pairs(np.random.default_rng(1), 60)
     best = pairs.best_scale(np.eye(3))
     assert best.cost == listed(pairs).cost(best.scale * np.eye(3))
@@ -89,17 +89,19 @@ def test_sampled_pairs_are_distinct_and_of_each_kind(N):
 
 def test_a_sample_takes_all_where_there_are_fewer():
     X = np.arange(6.0)[:, None]
-    sample = ConstraintSet.from_labels(X, list("aabbcc"), bounds=(1, 1), n_constraints=1000, random_state=0)
+    everything = LabelledPairs.from_labels(X, list("aabbcc"), bounds=(1, 1))
+    sample = everything.sample_each(1000, np.random.default_rng(0))
     assert (sample.sign == 1).sum() == 3
     assert (sample.sign == -1).sum() == 12
     y = np.repeat(np.arange(500), 2)  # 500 similar pairs among half a million
-    few = ConstraintSet.from_labels(np.arange(1000.0)[:, None], y, bounds=(1, 1), n_constraints=1000)
+    many = LabelledPairs.from_labels(np.arange(1000.0)[:, None], y, bounds=(1, 1))
+    few = many.sample_each(1000, np.random.default_rng(0))
     assert (few.sign == 1).sum() == 500
 
 
 def test_unlabelled_points_are_left_out():
     X = np.arange(4.0)[:, None]
-    pairs = ConstraintSet.from_labels(X, [0, -1, 0, 1], bounds=(1, 1), point_weight=[1, 9, 2, 3])
+    pairs = LabelledPairs.from_labels(X, [0, -1, 0, 1], bounds=(1, 1), point_weight=[1, 9, 2, 3])
     assert pairs.n == 3
     assert pairs.total_weight == 2 + 3 + 6
 
@@ -114,12 +116,11 @@ def test_balanced_kinds_have_the_same_total():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"y": [0, 1]}, "one label a point"),
+        ({"y": [0, 1]}, "one label for each point"),
         ({"y": [-1, -1, 1]}, "at least two"),
         ({"class_weight": "even"}, "balanced"),
         ({"class_weight": {1: 1.0}}, "weights for"),
         ({"class_weight": {1: -1.0, -1: 1.0}}, "not negative"),
-        ({"n_constraints": 0}, "n_constraints"),
         ({"point_weight": [1, 2]}, "point_weight"),
         ({"X": [[1.0], [np.inf], [2.0]]}, "X contains"),
     ],
@@ -127,4 +128,10 @@ def test_balanced_kinds_have_the_same_total():
 def test_bad_input_is_named(arguments, message):
     good = {"X": [[0.0], [1.0], [2.0]], "y": [0, 0, 1], "bounds": (1.0, 1.0)}
     with pytest.raises(ValueError, match=message):
-        ConstraintSet.from_labels(**(good | arguments))
+        LabelledPairs.from_labels(**(good | arguments))
+
+
+def test_a_sample_of_nothing_is_refused():
+    pairs = LabelledPairs.from_labels([[0.0], [1.0]], [0, 1], bounds=(1.0, 1.0))
+    with pytest.raises(ValueError, match="n_constraints"):
+        pairs.sample_each(0, np.random.default_rng(0))

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lptml._from_labels import constraints_from_labels, nearest_of_each_kind
-from lptml._minibatches import batches_of
 from lptml.constraints import ConstraintSet
-from lptml.labels import LabelledPairs
+from lptml.constraints.from_labels import constraints_from_labels, nearest_of_each_kind
+from lptml.constraints.labelled_pairs import LabelledPairs
 from lptml.learn import learn
+from lptml.refine.minibatches import batches_of
 
 
 def make(seed, N=25, d=3, K=3, weighted=True, metric=None):

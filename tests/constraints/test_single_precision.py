@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import lptml.constraints as module
-from lptml._single import lengths
+import lptml.constraints.constraint_set as module
 from lptml.constraints import TOLERANCE, ConstraintSet
+from lptml.constraints.single_precision import lengths
 
 
 @pytest.fixture(autouse=True)

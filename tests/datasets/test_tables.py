@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_wine as sklearn_wine
 
-from lptml import _uci, datasets
+from lptml import datasets
+from lptml.datasets import uci as _uci
 
 TABLES = os.environ.get("LPTML_DATA", "")
 needs_tables = pytest.mark.skipif(

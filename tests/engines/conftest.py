@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from lptml.indexed import IndexedPairs
+from lptml.constraints.indexed_pairs import IndexedPairs
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,11 @@ def pairs() -> Pairs:
 @pytest.fixture(scope="session")
 def expected(pairs: Pairs) -> Any:
     """What the local engine finds."""
-    from lptml.search import search
+    from lptml.search import algorithm2, search
 
-    return search(pairs.source(), max_trials=150, random_state=5)
+    found = search(pairs.source(), max_trials=150, random_state=5)
+    np.testing.assert_array_equal(found.A, algorithm2(pairs.source(), t=150, seed=5).metric)
+    return found
 
 
 @pytest.fixture(scope="session")

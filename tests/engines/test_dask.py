@@ -13,11 +13,11 @@ from sklearn.base import clone
 
 from lptml import LPTML
 from lptml.engines import make_engine
-from lptml.engines.base import Engine
 from lptml.engines.dask import DaskEngine
 from lptml.engines.errors import EngineLost, PartitionError
 from lptml.engines.partitioned import from_arrays, from_dask, from_parquet
 from lptml.search import search
+from lptml.search.engine import Engine
 
 
 def frames(pairs: Any) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -18,9 +18,9 @@ from threadpoolctl import threadpool_info
 from lptml import _progress
 from lptml.constraints import ConstraintSet
 from lptml.engines import make_engine
-from lptml.engines.base import Engine
 from lptml.engines.local import LocalEngine
 from lptml.search import search
+from lptml.search.engine import Engine
 
 
 def constraints(n=3000, d=3):
@@ -81,7 +81,7 @@ def test_an_error_in_a_trial_is_raised(monkeypatch):
     def broken(problem, trial, head=None):
         raise ZeroDivisionError("in a trial")
 
-    monkeypatch.setattr("lptml._trial.run_trial", broken)
+    monkeypatch.setattr("lptml.search.trial.solve", broken)
     with pytest.raises(ZeroDivisionError, match="in a trial"):
         search(constraints(), max_trials=10, random_state=0, n_jobs=2)
 

@@ -10,14 +10,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lptml.counting import broken_weights, worst_rows
+from lptml.constraints.counting import broken_weights, worst_rows
 from lptml.engines import _readers
-from lptml.engines.base import PartitionedSource
 from lptml.engines.errors import PartitionError
 from lptml.engines.partitioned import from_arrays, from_json, from_parquet, json_to_parquet
 from lptml.learn import learn
-from lptml.sampling import Sample
 from lptml.search import search
+from lptml.search.engine import PartitionedSource
+from lptml.search.sampling import Sample
 
 
 def metrics(d: int, count: int = 3, seed: int = 1) -> Any:

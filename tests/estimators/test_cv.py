@@ -151,7 +151,7 @@ def test_ctrl_c_ends_a_cross_validation(wine, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("lptml.learn.cool", interrupted)
+    monkeypatch.setattr("lptml.learn.pipeline.cool", interrupted)
     with pytest.warns(UserWarning, match="interrupted"), pytest.raises(KeyboardInterrupt):
         LPTML_SupervisedCV(random_state=0).fit(*wine)
     pairs, y, _ = make_pairs(100, 0.1)

@@ -28,7 +28,7 @@ from lptml import (
     save,
 )
 from lptml._archive import MAX_MEMBERS
-from lptml.io import SCHEMA_VERSION, ModelFileError
+from lptml.estimators.io import SCHEMA_VERSION, ModelFileError
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from lptml import LPTML, LPTMLCV, LPTML_Quadruplets, LPTML_Supervised, LPTML_SupervisedCV, LPTML_Triplets
-from lptml.constraints import ConstraintSet
+from lptml.constraints import ConstraintSet, LabelledPairs
 
 FAST = {"max_trials": 5, "random_state": 0}
 
@@ -351,7 +351,7 @@ def test_all_pairs_count_as_the_core_does(X, labels):
     fitted = LPTML_Supervised(**FAST, constraints="all", temperature=0.0, shrinkage=0.0, trust=False).fit(
         X, labels
     )
-    core = ConstraintSet.from_labels(X, labels, bounds=fitted.bounds_)
+    core = LabelledPairs.from_labels(X, labels, bounds=fitted.bounds_)
     cost = core.cost(fitted.get_mahalanobis_matrix())
     assert fitted.n_violations_ == cost
     assert fitted.violation_rate_ == pytest.approx(cost / core.n)

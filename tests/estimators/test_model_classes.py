@@ -14,7 +14,9 @@ from tests.model_files import edited, fitted, members, sound, write
 
 import lptml
 from lptml import LPTML, load
-from lptml._model_classes import (
+from lptml.cli.app import cli
+from lptml.estimators.io import ModelFileError
+from lptml.estimators.model_classes import (
     CLASSES,
     FITTED,
     PASSED_OVER,
@@ -25,8 +27,6 @@ from lptml._model_classes import (
     find_class,
     in_words,
 )
-from lptml.cli.app import cli
-from lptml.io import ModelFileError
 
 #: Parameters that say what a fit does to its surroundings; a file has no say in them.
 NEVER_RESTORED = PASSED_OVER | {"callback", "checkpoint"}

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lptml import exact
-from lptml.certify import verify_certificate
 from lptml.constraints import ConstraintSet
+from lptml.constraints.scaling import feature_scale
 from lptml.exact import (
     ExactResult,
     Instance,
@@ -17,8 +16,9 @@ from lptml.exact import (
     make_objective,
     violation_test,
 )
-from lptml.scaling import feature_scale
-from lptml.sdp import Status, solve_basis
+from lptml.exact import algorithm1 as exact
+from lptml.exact.sdp import Status, solve_basis
+from lptml.exact.verify import verify_certificate
 
 STRATEGIES = ("multi", "pivot", "mtf", "plain")
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from lptml._farkas import facial, repairs
 from lptml.constraints import ConstraintSet
-from lptml.sdp import Status, solve_basis
+from lptml.exact.farkas import facial, repairs
+from lptml.exact.sdp import Status, solve_basis
 
 U = np.array([[1.0, 0.0], [0.0, 1.0]])
 SIGN = np.array([1.0, -1.0])

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from lptml import _sdp_attempt, certify, sdp
-from lptml.certify import verify_certificate, verify_solution
 from lptml.constraints import ConstraintSet
-from lptml.sdp import Status, solve_basis
+from lptml.exact import attempt as _sdp_attempt
+from lptml.exact import sdp
+from lptml.exact import verify as certify
+from lptml.exact.sdp import Status, solve_basis
+from lptml.exact.verify import verify_certificate, verify_solution
 
 
 def random_objective(rng, d):

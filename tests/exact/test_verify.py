@@ -7,10 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from lptml.certify import RADIUS, verify_certificate, verify_solution
 from lptml.constraints import ConstraintSet
 from lptml.exact import exact_lptml, make_objective
-from lptml.sdp import Status, solve_basis
+from lptml.exact.sdp import Status, solve_basis
+from lptml.exact.verify import RADIUS, verify_certificate, verify_solution
 
 
 def pairs(V, y, bounds=(1.0, 1.0)):

@@ -176,7 +176,7 @@ def test_the_command(tmp_path):
 
 
 def test_missing_data_is_said_not_hidden(tmp_path, monkeypatch):
-    from lptml import _uci
+    from lptml.datasets import uci as _uci
 
     monkeypatch.delenv("LPTML_DATA", raising=False)
     monkeypatch.setenv("LPTML_CACHE", str(tmp_path / "cache"))

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from lptml.constraints import ConstraintSet
-from lptml.indexed import IndexedPairs
+from lptml.constraints import ConstraintSet, LabelledPairs
+from lptml.constraints.indexed_pairs import IndexedPairs
 from lptml.learn import learn
 from lptml.search import SearchStatus, search
 
 
 def iris(**options):
     X, y = load_iris(return_X_y=True)
-    return ConstraintSet.from_labels(X[::3], y[::3], bounds=(1.0, 1.0), **options)
+    return LabelledPairs.from_labels(X[::3], y[::3], bounds=(1.0, 1.0), **options)
 
 
 def test_everything_that_is_reported_is_true():
@@ -56,7 +56,7 @@ def test_without_refinement_it_is_the_search():
 
 def test_the_search_runs_whatever_the_number_of_features():
     X = np.random.default_rng(0).normal(size=(40, 40))
-    wide = ConstraintSet.from_labels(X, X[:, 0] > 0, bounds=(1.0, 1.0))
+    wide = LabelledPairs.from_labels(X, X[:, 0] > 0, bounds=(1.0, 1.0))
     learned = learn(wide, max_trials=7, random_state=0)
     assert learned.n_trials == 7
     assert learned.cost < learned.trivial_cost
@@ -69,7 +69,7 @@ def test_the_search_runs_whatever_the_number_of_features():
 def test_a_projected_source_counts_what_the_lifted_metric_counts(kind):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20, 5)), rng.integers(2, size=20)
-    pairs = ConstraintSet.from_labels(X, y, bounds=(2.0, 2.0))
+    pairs = LabelledPairs.from_labels(X, y, bounds=(2.0, 2.0))
     i, j = np.triu_indices(20, 1)
     source = {
         "points": pairs,

@@ -7,7 +7,7 @@ from sklearn.metrics import roc_auc_score
 import lptml
 from lptml.datasets import load_wine
 from lptml.noise import flip_labels, flip_pairs
-from lptml.suspects import judge, judge_pairs, pair_suspicion
+from lptml.noise.suspects import judge, judge_pairs, pair_suspicion
 
 
 def wine_pairs(n=600):

@@ -7,8 +7,8 @@ from sklearn.model_selection import train_test_split
 
 from lptml.datasets import load_breast_cancer, load_iris, load_wine, make_poisoned
 from lptml.noise import flip_labels
-from lptml.scatter import robust_scale
-from lptml.trust import _basis_functions, _centres, _surroundings, calibrate, trust_labels
+from lptml.noise.trust import _basis_functions, _centres, _surroundings, calibrate, trust_labels
+from lptml.points.scatter import robust_scale
 
 
 def two_clusters(n=60, seed=0):
@@ -71,7 +71,7 @@ def test_a_point_never_vouches_for_itself():
 
 def _surroundings_raw(basis, labels, weight):
     """Left-out predictions before calibration, recovered through the calibrated log-odds' argument."""
-    import lptml.trust as module
+    import lptml.noise.trust as module
 
     seen = {}
     calibrate_ = module.calibrate

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 
-from lptml import _nearest
-from lptml._nearest import majority, nearest
+from lptml.points import nearest as _nearest
+from lptml.points.nearest import majority, nearest
 
 
 @pytest.mark.parametrize("block", [7, 1024])

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lptml._remote import Remote
 from lptml.constraints import TOLERANCE, ConstraintSet
-from lptml.counting import best_multiple, broken_weights, exact_multiple
+from lptml.constraints.counting import best_multiple, broken_weights, exact_multiple
+from lptml.constraints.indexed_pairs import IndexedPairs
+from lptml.constraints.labelled_pairs import LabelledPairs
 from lptml.engines.partitioned import from_arrays
-from lptml.indexed import IndexedPairs
-from lptml.labels import LabelledPairs
+from lptml.search.remote import Remote
 
 quick = settings(max_examples=40, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)

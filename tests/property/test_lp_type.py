@@ -7,9 +7,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from lptml.constraints import ConstraintSet
+from lptml.constraints.scaling import feature_scale
 from lptml.exact import exact_lptml, make_objective
-from lptml.scaling import feature_scale
-from lptml.sdp import Solution, Status, solve_basis
+from lptml.exact.sdp import Solution, Status, solve_basis
 
 quick = settings(max_examples=60, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)

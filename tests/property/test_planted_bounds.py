@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from lptml.constraints import TOLERANCE, ConstraintSet, Floats
-from lptml.lower_bounds import Certified, certify
-from lptml.polish import polish
+from lptml.refine.lower_bounds import Certified, certify
+from lptml.refine.polish import polish
 
 KINDS = ("pairs", "triplets", "quadruplets")
 

@@ -5,16 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lptml._minibatches import batches_of
-from lptml.anneal import Schedule, anneal, blend, representative, rescaled, truncate
-from lptml.constraints import ConstraintSet
-from lptml.indexed import IndexedPairs
+from lptml.constraints import ConstraintSet, LabelledPairs
+from lptml.constraints.indexed_pairs import IndexedPairs
+from lptml.constraints.scaling import blend, representative, truncate
+from lptml.refine.anneal import Schedule, anneal, rescaled
+from lptml.refine.minibatches import batches_of
 
 
 def labelled(N=40, d=3, seed=0, **options):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(N, d)) * np.arange(1, d + 1)
-    return ConstraintSet.from_labels(X, X[:, 0] > 0, bounds=(1.0, 1.5), **options)
+    return LabelledPairs.from_labels(X, X[:, 0] > 0, bounds=(1.0, 1.5), **options)
 
 
 def triplets(n=200, d=3, seed=0):
@@ -136,7 +137,7 @@ def test_minibatches_of_every_source_agree_with_the_whole():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(300, 3))
     y = X[:, 0] + 0.3 * rng.normal(size=300) > 0
-    points = ConstraintSet.from_labels(X, y, bounds=(1.0, 1.0))
+    points = LabelledPairs.from_labels(X, y, bounds=(1.0, 1.0))
     rows = points.take(np.arange(points.n))
     i, j = points.pairs(np.arange(points.n))
     indexed = IndexedPairs.from_indices(X, np.stack([i, j], axis=1), rows.sign, bounds=(1.0, 1.0))

@@ -1,20 +1,15 @@
 """Lower bounds: never above the optimum, proven by certificates that hold, tight on small instances."""
 
-import importlib.util
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from tests import oracle
 
-from lptml.constraints import ConstraintSet
-from lptml.lower_bounds import Proof, certify
-from lptml.polish import enumerate_metrics
-
-_spec = importlib.util.spec_from_file_location("oracle", Path(__file__).parent / "oracle.py")
-oracle = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(oracle)
+from lptml.constraints import ConstraintSet, LabelledPairs
+from lptml.refine.lower_bounds import Proof, certify
+from lptml.refine.polish import enumerate_metrics
 
 
 def instances(d, seeds):
@@ -96,7 +91,7 @@ def test_more_constraints_than_one_program_takes():
 def test_time_limit():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 4))
-    pairs = ConstraintSet.from_labels(X, rng.integers(2, size=60), bounds=(1.0, 1.0))
+    pairs = LabelledPairs.from_labels(X, rng.integers(2, size=60), bounds=(1.0, 1.0))
     certify(pairs, time_limit=0.0)
     began = time.monotonic()
     certified = certify(pairs, time_limit=0.5)
@@ -130,7 +125,7 @@ def test_bad_options_are_named(options):
 
 
 def test_large_sources_are_bounded_by_a_sample_of_them(monkeypatch):
-    monkeypatch.setattr("lptml.lower_bounds._LISTED", 60)
+    monkeypatch.setattr("lptml.refine.lower_bounds._LISTED", 60)
     rng = np.random.default_rng(0)
     V = rng.normal(size=(400, 2))
     y = np.where(np.abs(V[:, 0]) < 0.7, 1, -1)

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lptml._refine_kernel import sweep
 from lptml.constraints import TOLERANCE, ConstraintSet
-from lptml.polish import enumerate_metrics, is_enumerable, polish
+from lptml.refine.kernels import sweep
+from lptml.refine.polish import enumerate_metrics, is_enumerable, polish
 
 
 def random_pairs(n, d, seed, **options):

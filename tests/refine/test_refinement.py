@@ -1,22 +1,17 @@
 """Refinement: optimal on small instances, never worse than given, and as good as measured on Wine."""
 
-import importlib.util
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 from sklearn.model_selection import train_test_split
+from tests import oracle
 
-from lptml.canonical import canonical
-from lptml.constraints import ConstraintSet
+from lptml.constraints import ConstraintSet, LabelledPairs
+from lptml.exact.sdp import Status
 from lptml.refine import RefinementInterruptedWarning, Stop, default_starts, refine
-from lptml.sdp import Status
-
-_spec = importlib.util.spec_from_file_location("oracle", Path(__file__).parent / "oracle.py")
-oracle = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(oracle)
+from lptml.refine.canonical import canonical
 
 
 def wine(split, percentiles=False):
@@ -27,14 +22,14 @@ def wine(split, percentiles=False):
         i, j = np.triu_indices(len(X), 1)
         u, l = np.percentile(np.linalg.norm(X[i] - X[j], axis=1), [10, 90])
         bounds = (float(u), float(l))
-    return ConstraintSet.from_labels(X, y, bounds=bounds)
+    return LabelledPairs.from_labels(X, y, bounds=bounds)
 
 
 def noisy(N=60, d=4, seed=0, **options):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(N, d)) * np.arange(1, d + 1)
     y = (X[:, 0] > 0) ^ (rng.random(N) < 0.1)
-    return ConstraintSet.from_labels(X, y, bounds=(1.0, 1.0), **options)
+    return LabelledPairs.from_labels(X, y, bounds=(1.0, 1.0), **options)
 
 
 def optima(d, seeds):
@@ -160,15 +155,15 @@ def test_feasible_instances_stop_at_zero():
     X = np.concatenate([np.zeros((20, 2)), np.full((20, 2), 5.0)]) + np.random.default_rng(0).normal(
         size=(40, 2)
     )
-    pairs = ConstraintSet.from_labels(X, np.repeat([0, 1], 20), bounds=(4.0, 4.0))
+    pairs = LabelledPairs.from_labels(X, np.repeat([0, 1], 20), bounds=(4.0, 4.0))
     refined = refine(pairs)
     if refined.cost == 0:
         assert refined.stop is Stop.OPTIMAL
 
 
 def test_large_sources_are_judged_by_a_sample_and_counted_exactly(monkeypatch):
-    monkeypatch.setattr("lptml.refine._EXACT_WORK", 1e3)
-    monkeypatch.setattr("lptml.refine._JUDGES", 1)
+    monkeypatch.setattr("lptml.refine.refinement._EXACT_WORK", 1e3)
+    monkeypatch.setattr("lptml.refine.refinement._JUDGES", 1)
     pairs = noisy(N=300)
     identity = pairs.best_identity().scale * np.eye(4)
     refined = refine(pairs, [identity], steps=100)
@@ -228,8 +223,8 @@ def test_canonical_metric_is_carried_by_its_support():
     assert solved.cost <= refined.cost
     assert len(solved.support) <= pairs.D
     assert not pairs.take(solved.support).violated(solved.A).any()
+    from lptml.constraints.scaling import feature_scale
     from lptml.exact import exact_lptml, make_objective
-    from lptml.scaling import feature_scale
 
     satisfied = pairs.take(np.flatnonzero(~pairs.take(np.arange(pairs.n)).violated(refined.A)))
     scale = feature_scale(satisfied)

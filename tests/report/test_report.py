@@ -12,9 +12,8 @@ from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris
 
 from lptml import LPTML, LPTML_Supervised, LPTML_SupervisedCV
-from lptml._report import views
-from lptml._report.accuracy import neighbour_accuracy
-from lptml.report import Page, labels_report, pairs_report
+from lptml.report import Page, labels_report, pairs_report, views
+from lptml.report.accuracy import neighbour_accuracy
 
 X, codes = load_iris(return_X_y=True)
 y = np.array(["setosa", "versicolor", "virginica"])[codes]

@@ -13,16 +13,16 @@ import zipfile
 import numpy as np
 import pytest
 
-from lptml import _checkpoint
 from lptml._archive import open_archive, write_archive
-from lptml.constraints import ConstraintSet
-from lptml.io import ModelFileError
+from lptml.constraints import ConstraintSet, LabelledPairs
+from lptml.estimators.io import ModelFileError
 from lptml.search import CheckpointWarning, SearchStatus, search
+from lptml.search import checkpoint as _checkpoint
 
 PROGRAM = """
 import importlib, sys
 import numpy as np
-from lptml.constraints import ConstraintSet
+from lptml.constraints import ConstraintSet, LabelledPairs
 module = importlib.import_module("lptml.search")
 module._CHECKPOINT_SECONDS = 0.0  # after every unit
 rng = np.random.default_rng(0)
@@ -253,4 +253,4 @@ def test_a_folder_that_vanishes_costs_the_checkpoint_and_not_the_search(tmp_path
 @pytest.fixture
 def pairs_for_search():
     X = np.random.default_rng(0).normal(size=(40, 2))
-    return ConstraintSet.from_labels(X, X[:, 0] + 0.5 * X[:, 1] ** 2 > 0, bounds=(1.0, 1.0))
+    return LabelledPairs.from_labels(X, X[:, 0] + 0.5 * X[:, 1] ** 2 > 0, bounds=(1.0, 1.0))

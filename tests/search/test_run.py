@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from lptml.constraints import ConstraintSet
-from lptml.counting import broken_weights, worst_rows
-from lptml.guarantees import achieved_confidence, theoretical_trials
-from lptml.labels import LabelledPairs
-from lptml.sampling import Sample
-from lptml.sdp import Status, solve_basis
+from lptml.constraints.counting import broken_weights, worst_rows
+from lptml.constraints.labelled_pairs import LabelledPairs
+from lptml.exact.sdp import Status, solve_basis
 from lptml.search import SearchStatus, search
+from lptml.search.guarantees import achieved_confidence, theoretical_trials
+from lptml.search.sampling import Sample
 
 
 def pairs(seed, n=400, d=3, noise=0.1, bounds=(1.0, 1.0), weight=None):
@@ -138,7 +138,7 @@ def test_counts_add_up():
     assert costs == sorted(costs)
     assert costs[0] == result.cost
     for found in result.candidates:
-        assert constraints.cost(found.A) == found.cost
+        assert constraints.cost(found.metric) == found.cost
 
 
 def test_history_follows_the_best_cost():
@@ -197,7 +197,7 @@ def test_the_same_for_every_number_of_jobs(options):
         assert result.trial == results[0].trial
         assert result.counted == results[0].counted
         for a, b in zip(result.candidates, results[0].candidates):
-            np.testing.assert_array_equal(a.A, b.A)
+            np.testing.assert_array_equal(a.metric, b.metric)
 
 
 @pytest.mark.parametrize("noise", [0.15, 0.0003])
@@ -205,7 +205,7 @@ def test_the_same_for_every_number_of_jobs(options):
 def test_partitions_never_collected_give_the_same_metric(monkeypatch, approximate, noise):
     # Small limits, so that samples go on beyond their heads and not all constraints are scored.
     for name, rows in (("SCORED_ROWS", 2048), ("FIRST_ROWS", 512), ("HEAD_ROWS", 100)):
-        monkeypatch.setattr(f"lptml._search_setup.{name}", rows)
+        monkeypatch.setattr(f"lptml.search.setup.{name}", rows)
     constraints = pairs(4, n=5000, d=3, noise=noise, bounds=(0.7, 0.7))
     options = {"max_trials": 40, "random_state": 3, "approximate_counting": approximate}
     expected = search(constraints, **options)
@@ -227,7 +227,7 @@ def test_labels_and_their_explicit_pairs_give_the_same_metric():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     y = (X[:, 0] > 0).astype(int)
-    labelled = ConstraintSet.from_labels(X, y, bounds=(1.0, 1.0))
+    labelled = LabelledPairs.from_labels(X, y, bounds=(1.0, 1.0))
     assert isinstance(labelled, LabelledPairs)
     explicit = labelled.take(np.arange(labelled.n))
     results = [search(source, max_trials=40, random_state=0) for source in (labelled, explicit)]

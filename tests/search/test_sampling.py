@@ -9,7 +9,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from lptml.sampling import Sample, draw, draw_sample, grid_position, probability_grid, trial_rng
+from lptml.search.sampling import Sample, draw, draw_sample, grid_position, probability_grid, trial_rng
 
 
 def _chi_square(counts: Counter, outcomes: int, draws: int) -> float:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lptml.cross_validation import Scores, deal, mean_metric, neighbour_share, score_settings
+from lptml.select.cross_validation import Scores, deal, mean_metric, neighbour_share, score_settings
 
 
 def test_within_one_standard_error_of_the_best_is_good():

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
-from lptml.constraints import ConstraintSet
+from lptml.constraints import LabelledPairs
 
 __all__ = [
     "BLOCK",
@@ -79,14 +79,8 @@ def sample_differences(
     Pairs of identical points are left out: no metric can tell them apart.
     """
     n = 20 * len(np.unique(codes[codes >= 0])) ** 2 if n_constraints is None else n_constraints
-    drawn = ConstraintSet.from_labels(
-        X,
-        codes,
-        bounds=(1.0, 1.0),
-        n_constraints=check_integer("n_constraints", n),
-        random_state=random_state,
-    )
-    assert isinstance(drawn, ConstraintSet)
+    pairs = LabelledPairs.from_labels(X, codes, bounds=(1.0, 1.0))
+    drawn = pairs.sample_each(check_integer("n_constraints", n), np.random.default_rng(random_state))
     V, sign = drawn.V, drawn.sign
     distinct = V.any(axis=1)
     V, sign = V[distinct], sign[distinct]

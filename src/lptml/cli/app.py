@@ -142,7 +142,7 @@ def _explain(problem: Exception) -> tuple[str, int]:
     if isinstance(problem, ValueError):
         return str(problem), INPUT
     if isinstance(problem, MemoryError):
-        return "not enough memory; use fewer rows or columns, or --n-constraints for a sample of pairs", INPUT
+        return "not enough memory; use fewer rows or columns", INPUT
     if isinstance(problem, EngineLost):
         return f"{problem}; a search with --checkpoint goes on where it was", INPUT
     if isinstance(problem, ModuleNotFoundError):

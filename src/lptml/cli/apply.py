@@ -7,7 +7,6 @@ from typing import Any
 import click
 import numpy as np
 
-from lptml._nearest import majority
 from lptml.cli.errors import InputError
 from lptml.cli.learner import embed, features, load_model
 from lptml.cli.options import (
@@ -23,6 +22,7 @@ from lptml.cli.options import (
 from lptml.cli.output import check_outputs, emit, note, table_kind, write_columns
 from lptml.cli.pairs import Pairs, read_pairs
 from lptml.cli.prepare import check_labels, row_names
+from lptml.points.nearest import majority
 
 MODEL = click.Path(dir_okay=True)
 KEY = click.option("--key", metavar="COLUMN", help="The column that names the rows.")
@@ -173,7 +173,7 @@ def score(
 
 
 def _score_labels(model: Any, X: np.ndarray[Any, Any], y: np.ndarray[Any, Any], k: int) -> dict[str, Any]:
-    from lptml.labels import LabelledPairs
+    from lptml.constraints.labelled_pairs import LabelledPairs
 
     result: dict[str, Any] = {
         "rows": len(y),
@@ -183,10 +183,9 @@ def _score_labels(model: Any, X: np.ndarray[Any, Any], y: np.ndarray[Any, Any], 
     bounds = getattr(model, "bounds_", None)
     if bounds is not None:
         codes = np.unique(y, return_inverse=True)[1]
-        pairs = LabelledPairs.from_labels(X, codes, bounds=tuple(bounds))
-        result["violation_rate"] = (
-            float(pairs.cost(model.components_.T @ model.components_)) / pairs.total_weight
-        )
+        Z = embed(model, X)
+        pairs = LabelledPairs.from_labels(Z, codes, bounds=tuple(bounds))
+        result["violation_rate"] = float(pairs.cost(np.eye(Z.shape[1]))) / pairs.total_weight
     return result
 
 

@@ -78,7 +78,7 @@ def fit(
     need_one_of(label, pairs, table)
     points = prepared(table, options, None if pairs else label)
     joined = read_pairs(pairs, points.names, key=options["key"]) if pairs else None
-    from lptml._report.views import constraint_kind  # after the usage errors, which answer at once
+    from lptml.report.views import constraint_kind  # after the usage errors, which answer at once
 
     start = time.perf_counter()
     model = learn(points, joined, options)
@@ -127,8 +127,8 @@ def _settings(model: Any) -> dict[str, Any]:
 
 def summary(model: Any, result: dict[str, Any]) -> str:
     """What fit says to a person."""
-    from lptml._report.views import trivial_name
-    from lptml._report.words import choice, constraints_name, trials
+    from lptml.report.views import trivial_name
+    from lptml.report.words import choice, constraints_name, trials
 
     what = f"{result['pairs']} pairs" if result["pairs"] else f"{result['classes']} classes"
     trivial, proven = trivial_name(model), result["lower_bound"] > 0

@@ -26,7 +26,7 @@ def learn(points: Points, pairs: Pairs | None, options: dict[str, Any]) -> Any:
     """Fit the estimator that suits the input; it carries the preparation of its features."""
     verbose = int(sys.stderr.isatty() and not options["quiet"])
     model = make_estimator(options, supervised=pairs is None, verbose=verbose)
-    with noted(options["quiet"]):
+    with noted(options["quiet"]), within_memory(points):
         if pairs is None:
             model.fit(points.X, points.y)
         else:
@@ -46,7 +46,7 @@ def searcher(**settings: Any) -> Any:
 
 def save_model(model: Any, path: str, *, quiet: bool) -> None:
     """Write the model; the old file stays until the new one is whole."""
-    from lptml.io import save
+    from lptml.estimators.io import save
 
     try:
         with noted(quiet):
@@ -57,7 +57,7 @@ def save_model(model: Any, path: str, *, quiet: bool) -> None:
 
 def load_model(path: str) -> Any:
     """Read a model file, or say in one line what is wrong with it."""
-    from lptml.io import load
+    from lptml.estimators.io import load
 
     try:
         with noted(quiet=False):
@@ -109,6 +109,18 @@ def noted(quiet: bool) -> Iterator[None]:
         note(f"note: {text}", quiet=quiet)
 
 
+@contextlib.contextmanager
+def within_memory(points: Points) -> Iterator[None]:
+    """Say of which there are too many where memory runs out: rows, or columns."""
+    try:
+        yield
+    except MemoryError:
+        rows, columns = points.X.shape
+        advice = "columns with --features or --drop" if columns > rows else "rows"
+        message = f"not enough memory for {rows} rows of {columns} features; use fewer {advice}"
+        raise InputError(message, points.table.source) from None
+
+
 @dataclass(frozen=True)
 class Judgement:
     """What is thought of every label (or verdict).
@@ -137,18 +149,20 @@ class Judgement:
 
 def judge(points: Points, pairs: Pairs | None, seed: int) -> Judgement:
     """Judge every label by all other points, or every verdict by metrics fitted without it."""
-    from lptml import suspects
+    from lptml.noise import suspects
 
     if pairs is None:
         assert points.y is not None
-        trust = suspects.judge(points.X, points.y, random_state=seed)
+        with within_memory(points):
+            trust = suspects.judge(points.X, points.y, random_state=seed)
         classes = np.unique(points.y)
         likely = classes[trust.posterior.argmax(axis=1)]
         return Judgement(points.y, trust.suspicion, likely, trust.noise_rate)
     assert pairs.y is not None
     words = np.array(["dissimilar", "similar"])
-    found = suspects.judge_pairs(
-        points.X[pairs.index], pairs.y, sample_weight=pairs.weight, random_state=seed
-    )
+    with within_memory(points):
+        found = suspects.judge_pairs(
+            points.X[pairs.index], pairs.y, sample_weight=pairs.weight, random_state=seed
+        )
     given, likely = words[(pairs.y > 0).astype(int)], words[(found.similar > 0.5).astype(int)]
     return Judgement(given, found.suspicion, likely, found.noise_rate)

@@ -16,15 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lptml.constraints import ConstraintSet, Floats
-from lptml.validation import check_bounds
+from lptml.constraints.checks import check_bounds
+from lptml.constraints.constraint_set import ConstraintSet, Floats
 
 if TYPE_CHECKING:
-    from lptml.labels import LabelledPairs
+    from lptml.constraints.labelled_pairs import LabelledPairs
 
 #: u / l when ``bounds="auto"``.
 DEFAULT_RATIO = 1.0
 _SAMPLED_PAIRS = 200_000  # pairs whose distances stand for all of them
+_BLOCK_BYTES = 1 << 26  # of the differences that are made at once
 
 
 def resolve_bounds(bounds: Any, distances: Floats) -> tuple[float, float]:
@@ -46,7 +47,7 @@ def resolve_bounds(bounds: Any, distances: Floats) -> tuple[float, float]:
     Examples
     --------
     >>> import numpy as np
-    >>> from lptml.bounds import resolve_bounds
+    >>> from lptml.constraints.bounds import resolve_bounds
     >>> distances = np.arange(1.0, 10.0)
     >>> resolve_bounds(("percentile", 10, 90), distances)
     (1.8, 8.2)
@@ -107,7 +108,7 @@ def training_distances(
     Examples
     --------
     >>> import numpy as np
-    >>> from lptml.bounds import training_distances
+    >>> from lptml.constraints.bounds import training_distances
     >>> training_distances(np.array([[3.0, 4.0], [0.0, 2.0]]))
     array([5., 2.])
     """
@@ -127,8 +128,9 @@ def training_distances(
 def _distances_between(X: Floats, i: Any, j: Any) -> Floats:
     """Distances of rows i and j of X, in blocks so that no array of all differences is made."""
     out = np.empty(len(i))
-    for start in range(0, len(i), 1 << 16):
-        rows = slice(start, start + (1 << 16))
+    height = max(1, _BLOCK_BYTES // (8 * X.shape[1]))
+    for start in range(0, len(i), height):
+        rows = slice(start, start + height)
         V = X[i[rows]] - X[j[rows]]
         out[rows] = np.sqrt(np.einsum("ij,ij->i", V, V))
     return out

@@ -21,15 +21,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lptml._single import lengths, squares, violated_weight
-from lptml.validation import Floats as Floats
-from lptml.validation import Ints as Ints
-from lptml.validation import (
+from lptml.constraints.checks import Floats as Floats
+from lptml.constraints.checks import Ints as Ints
+from lptml.constraints.checks import (
     check_bounds,
     check_margin,
     check_points,
@@ -39,12 +38,10 @@ from lptml.validation import (
     check_weight,
     spread_of_differences,
 )
-from lptml.violation import TOLERANCE as TOLERANCE
-from lptml.violation import Scaled as Scaled
-from lptml.violation import is_violated
-
-if TYPE_CHECKING:
-    from lptml.labels import LabelledPairs
+from lptml.constraints.single_precision import lengths, squares, violated_weight
+from lptml.constraints.violation import TOLERANCE as TOLERANCE
+from lptml.constraints.violation import Scaled as Scaled
+from lptml.constraints.violation import is_violated
 
 _SINGLE = 1_000_000  # entries from which counting in single precision pays
 _FEW = 12  # features below which it never does
@@ -199,50 +196,6 @@ class ConstraintSet:
             weight=check_weight(weight, n),
         )
 
-    @staticmethod
-    def from_labels(
-        X: ArrayLike,
-        y: ArrayLike,
-        *,
-        bounds: tuple[float, float],
-        n_constraints: int | None = None,
-        point_weight: ArrayLike | None = None,
-        class_weight: str | dict[int, float] | None = None,
-        random_state: int | np.random.Generator | None = None,
-    ) -> ConstraintSet | LabelledPairs:
-        """Pairs of labelled points: similar when they share a label, else dissimilar.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, d)
-            Points.
-        y : array-like of shape (N,)
-            Labels of any type. Points labelled with the number -1 are unlabelled and left out.
-        bounds : (u, l)
-            Similar pairs shall be at most u apart, dissimilar ones at least l.
-        n_constraints : int, optional
-            Draw this many similar and as many dissimilar pairs (fewer where there are fewer). By default all
-            N (N - 1) / 2 pairs count, and none of them is stored.
-        point_weight : array-like of shape (N,), optional
-            A pair weighs the product of its points' weights.
-        class_weight : "balanced", {+1: a, -1: b} or None
-            Weights of similar and dissimilar pairs; "balanced" gives both kinds the same total.
-        random_state : int, numpy Generator or None
-            For ``n_constraints``.
-
-        Returns
-        -------
-        LabelledPairs, or ConstraintSet when ``n_constraints`` is given.
-        """
-        from lptml.labels import LabelledPairs
-
-        everything = LabelledPairs.from_labels(
-            X, y, bounds=bounds, point_weight=point_weight, class_weight=class_weight
-        )
-        if n_constraints is None:
-            return everything
-        return everything.sample_each(n_constraints, np.random.default_rng(random_state))
-
     @property
     def n(self) -> int:
         return len(self.V)
@@ -389,7 +342,7 @@ class ConstraintSet:
         >>> constraints.best_scale(np.eye(1))
         Scaled(scale=0.7..., cost=0.0)
         """
-        from lptml._ray import best_on_ray  # compiled code is loaded where it is needed
+        from lptml.constraints.ray import best_on_ray  # compiled code is loaded where it is needed
 
         return best_on_ray(self.values(A), self.sign, self.bound, self.weight, slope)
 
@@ -400,7 +353,9 @@ class ConstraintSet:
     def trivial_costs(self) -> tuple[float, float]:
         """The costs of A = 0 and of a multiple of the identity that grows without limit."""
         zero = float(self.weight[self.sign < 0].sum())
-        grows = self.values(np.eye(self.d)) > 0
+        whole = np.array([0, self.d])
+        length = squares(self.V, whole)[0]
+        grows = length > (0 if self.W is None else squares(self.W, whole)[0])
         infinity = float(self.weight[grows == (self.sign > 0)].sum())
         return zero, infinity
 

@@ -33,11 +33,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from lptml._ray import best_on_ray, broken_from_places, flip_places
-from lptml._sdp_dense import product
+from lptml._dense import product
 from lptml._shared import FixedMatrix, Matrix, Vector, entry
-from lptml.constraints import ConstraintSet, Floats, Ints, Scaled
-from lptml.violation import excess, is_violated
+from lptml.constraints.constraint_set import ConstraintSet, Floats, Ints, Scaled
+from lptml.constraints.ray import best_on_ray, broken_from_places, flip_places
+from lptml.constraints.violation import excess, is_violated
 
 #: Products of one block: so small that no allocator asks the system for their memory each time. (Workers of
 #: Dask are told to give back whatever is larger.)
@@ -69,7 +69,7 @@ def best_multiple(constraints: ConstraintSet, A: Floats, slope: float = 0.0) -> 
     --------
     >>> import numpy as np
     >>> from lptml.constraints import ConstraintSet
-    >>> from lptml.counting import best_multiple
+    >>> from lptml.constraints.counting import best_multiple
     >>> pairs = ConstraintSet.from_differences([[1.0], [4.0]], [+1, -1], bounds=(1.0, 3.0))
     >>> best_multiple(pairs, np.eye(1))
     Scaled(scale=0.7..., cost=0.0)

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lptml.comparisons import LabelledTriplets
-from lptml.constraints import ConstraintSet, Floats, Ints
-from lptml.labels import LabelledPairs
+from lptml.constraints.constraint_set import ConstraintSet, Floats, Ints
+from lptml.constraints.labelled_pairs import LabelledPairs
+from lptml.constraints.labelled_triplets import LabelledTriplets
 
 __all__ = ["KINDS", "Chosen", "constraints_from_labels", "nearest_of_each_kind"]
 

@@ -15,13 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lptml.constraints import (
-    ConstraintSet,
-    Floats,
-    Scaled,
-    psd_factor,
-)
-from lptml.validation import (
+from lptml.constraints.checks import (
     check_bounds,
     check_points,
     check_spread,
@@ -29,7 +23,13 @@ from lptml.validation import (
     check_weight,
     spread_of_points,
 )
-from lptml.violation import is_violated
+from lptml.constraints.constraint_set import (
+    ConstraintSet,
+    Floats,
+    Scaled,
+    psd_factor,
+)
+from lptml.constraints.violation import is_violated
 
 _ROWS = 1 << 14  # pairs a block
 
@@ -41,7 +41,7 @@ class IndexedPairs:
     Examples
     --------
     >>> import numpy as np
-    >>> from lptml.indexed import IndexedPairs
+    >>> from lptml.constraints.indexed_pairs import IndexedPairs
     >>> X = np.array([[0.0, 0.0], [0.0, 5.0], [2.0, 0.0]])
     >>> pairs = IndexedPairs.from_indices(X, [[0, 1], [0, 2]], [+1, -1], bounds=(1.0, 1.0))
     >>> pairs.cost(np.eye(2))
@@ -143,7 +143,7 @@ class IndexedPairs:
 
     def best_scale(self, A: Floats, slope: float = 0.0) -> Scaled:
         """The multiple c A that violates least, exactly; with a slope the one of least cost + slope * c."""
-        from lptml._ray import best_on_ray  # compiled code is loaded where it is needed
+        from lptml.constraints.ray import best_on_ray  # compiled code is loaded where it is needed
 
         weight = np.ones(self.n) if self.weight is None else self.weight
         return best_on_ray(self.values(A), self.sign, self._bound(self.sign), weight, slope)

@@ -18,14 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lptml._threads import share_out
-from lptml.constraints import (
-    ConstraintSet,
-    Floats,
-    Ints,
-    Scaled,
-    psd_factor,
-)
-from lptml.validation import (
+from lptml.constraints.checks import (
     check_bounds,
     check_heaviest,
     check_points,
@@ -33,7 +26,14 @@ from lptml.validation import (
     check_weight,
     spread_of_points,
 )
-from lptml.violation import limit
+from lptml.constraints.constraint_set import (
+    ConstraintSet,
+    Floats,
+    Ints,
+    Scaled,
+    psd_factor,
+)
+from lptml.constraints.violation import limit
 
 #: Up to this many pairs the best scale is found by sorting all of them, above it by sorting this many.
 SCALE_PAIRS = 1 << 21
@@ -43,14 +43,14 @@ _BLOCK = 512  # points a side of a tile: its 2 MB of squared distances stay in t
 
 @dataclass(frozen=True, eq=False)
 class LabelledPairs:
-    """Every pair of N labelled points as a constraint; see ``ConstraintSet.from_labels``.
+    """Every pair of N labelled points as a constraint; see ``LabelledPairs.from_labels``.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from lptml.constraints import ConstraintSet
+    >>> from lptml.constraints import ConstraintSet, LabelledPairs
     >>> X = np.array([[0.0, 0.0], [0.0, 5.0], [2.0, 0.0], [2.0, 5.0]])
-    >>> pairs = ConstraintSet.from_labels(X, ["a", "a", "b", "b"], bounds=(1.0, 1.0))
+    >>> pairs = LabelledPairs.from_labels(X, ["a", "a", "b", "b"], bounds=(1.0, 1.0))
     >>> pairs.n
     6
     >>> pairs.cost(np.eye(2))  # both similar pairs are 5 apart
@@ -81,12 +81,31 @@ class LabelledPairs:
         point_weight: ArrayLike | None = None,
         class_weight: str | dict[int, float] | None = None,
     ) -> LabelledPairs:
-        """See ``ConstraintSet.from_labels``, which documents the parameters."""
+        """All pairs of labelled points: similar when they share a label, else dissimilar.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, d)
+            Points.
+        y : array-like of shape (N,)
+            Labels of any type. Points labelled with the number -1 are unlabelled and left out.
+        bounds : (u, l)
+            Similar pairs shall be at most u apart, dissimilar ones at least l.
+        point_weight : array-like of shape (N,), optional
+            A pair weighs the product of its points' weights.
+        class_weight : "balanced", {+1: a, -1: b} or None
+            Weights of similar and dissimilar pairs; "balanced" gives both kinds the same total.
+
+        Returns
+        -------
+        LabelledPairs
+            ``sample_each`` draws from it; ``take`` makes a ``ConstraintSet`` of pairs by their numbers.
+        """
         points, labels = check_points(X, "X", ndim=2), np.asarray(y)
         check_spread(spread_of_points(points), "X")
         if labels.shape != (len(points),):
             raise ValueError(
-                f"y must have one label a point: expected {len(points)}, got shape {labels.shape}"
+                f"y must hold one label for each point: expected {len(points)}, got shape {labels.shape}"
             )
         weight = None if point_weight is None else check_weight(point_weight, len(points), "point_weight")
         known = labels != -1 if labels.dtype.kind in "if" else np.ones(len(points), dtype=bool)
@@ -292,7 +311,7 @@ class LabelledPairs:
 
         With a slope, the one of least cost + slope * c.
         """
-        from lptml._ray import best_on_ray  # compiled code is loaded where it is needed
+        from lptml.constraints.ray import best_on_ray  # compiled code is loaded where it is needed
 
         few = self.n <= SCALE_PAIRS
         index = (

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lptml.constraints import ConstraintSet, Floats, Ints, Scaled, psd_factor
-from lptml.violation import is_violated
+from lptml.constraints.constraint_set import ConstraintSet, Floats, Ints, Scaled, psd_factor
+from lptml.constraints.violation import is_violated
 
-_BLOCK = 4096  # anchors whose distances are made at once
+_BLOCK_BYTES = 1 << 26  # of the differences that are made at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class LabelledTriplets:
     Examples
     --------
     >>> import numpy as np
-    >>> from lptml.comparisons import LabelledTriplets
+    >>> from lptml.constraints.labelled_triplets import LabelledTriplets
     >>> X = np.array([[0.0, 0.0], [3.0, 0.0], [0.0, 2.0]])
     >>> triplets = LabelledTriplets(X, np.array([0]), np.array([[1]]), np.array([[2]]), None)
     >>> triplets.cost(np.eye(2)), triplets.cost(np.diag([0.1, 1.0]))
@@ -122,7 +122,11 @@ class LabelledTriplets:
 
     def values(self, A: Floats) -> Floats:
         """d2(anchor, impostor) - d2(anchor, target) of every triplet, shape (n,)."""
-        near, far = (self._squares(A, others) for others in (self.targets, self.impostors))
+        return self._gains(self.X @ psd_factor(A).T)
+
+    def _gains(self, Z: Floats) -> Floats:
+        """d2(anchor, impostor) - d2(anchor, target) of every triplet, for points that were mapped to Z."""
+        near, far = (self._squares(Z, others) for others in (self.targets, self.impostors))
         i, t, f = self._numbers
         return far[i, f] - near[i, t]
 
@@ -134,7 +138,7 @@ class LabelledTriplets:
 
     def best_scale(self, A: Floats, slope: float = 0.0) -> Scaled:
         """The multiple c A that violates least, exactly; with a slope the one of least cost + slope * c."""
-        from lptml._ray import best_on_ray  # compiled code is loaded where it is needed
+        from lptml.constraints.ray import best_on_ray  # compiled code is loaded where it is needed
 
         sign = np.full(self.n, -1, dtype=np.int8)
         return best_on_ray(self.values(A), sign, np.ones(self.n), self.weight, slope)
@@ -145,16 +149,16 @@ class LabelledTriplets:
 
     def trivial_costs(self) -> tuple[float, float]:
         """The costs of A = 0 and of a multiple of the identity that grows without limit."""
-        grows = self.values(np.eye(self.d)) > 0
+        grows = self._gains(self.X) > 0
         return self.total_weight, float(self.weight[~grows].sum())
 
-    def _squares(self, A: Floats, others: Ints) -> Floats:
+    def _squares(self, Z: Floats, others: Ints) -> Floats:
         """Squared distances of the anchors to other points: (m, a); what they are where those are absent
         does not matter."""
-        Z = self.X @ psd_factor(A).T  # (N, rank)
         out = np.empty(others.shape)
-        for start in range(0, len(others), _BLOCK):
-            rows = slice(start, start + _BLOCK)
+        height = max(1, _BLOCK_BYTES // (8 * max(1, others.shape[1] * Z.shape[1])))
+        for start in range(0, len(others), height):
+            rows = slice(start, start + height)
             away = Z[others[rows]] - Z[self.anchors[rows], None]
             out[rows] = np.einsum("ijk,ijk->ij", away, away)
         return out

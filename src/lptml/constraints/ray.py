@@ -12,12 +12,11 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lptml import violation
 from lptml._compile import helper
-from lptml._refine_kernel import sort_along
 from lptml._shared import FixedSigns, FixedVector, Matrix, Vector, entry
-from lptml.validation import Floats
-from lptml.violation import Scaled
+from lptml.constraints import violation
+from lptml.constraints.checks import Floats, Ints
+from lptml.constraints.violation import Scaled
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -203,3 +202,23 @@ def _best_on_ray(
         if _is_violated(scale * value, sign[i], bound[i]):
             cost += weight[i]
     return scale, cost + slope * scale
+
+
+@helper
+def sort_along(key: Floats, other: Floats | Ints, count: int) -> None:
+    """Sort the first entries of ``key``, and ``other`` along with it: Shell's method with Knuth's gaps.
+
+    It compiles in a fraction of the time of ``np.argsort`` and is as fast on a few thousand entries.
+    """
+    gap = 1
+    while gap < count:
+        gap = 3 * gap + 1
+    while gap >= 1:
+        for i in range(gap, count):
+            k, o = key[i], other[i]
+            j = i
+            while j >= gap and key[j - gap] > k:
+                key[j], other[j] = key[j - gap], other[j - gap]
+                j -= gap
+            key[j], other[j] = k, o
+        gap //= 3

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lptml.validation import Floats, Ints
+from lptml.constraints.checks import Floats, Ints
 
 Singles = NDArray[np.float32]
 

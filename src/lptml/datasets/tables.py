@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from sklearn import datasets as bundled
 from sklearn.utils import Bunch
 
-from lptml._uci import IONOSPHERE, SOYBEAN_SMALL, DatasetNotFound, Table, fetch
+from lptml.datasets.uci import IONOSPHERE, SOYBEAN_SMALL, DatasetNotFound, Table, fetch
 
 __all__ = [
     "LOADERS",

@@ -5,7 +5,8 @@ always in the same order of additions: a matrix product would round a row differ
 shapes, and then the metric of a search could depend on how the data was cut.
 
 Pairs of keys into a table of points take 17 bytes each or less. Their squared distances come from the
-transformed points, as in ``lptml.indexed``; rows of difference vectors are transformed themselves.
+transformed points, as in ``lptml.constraints.indexed_pairs``; rows of difference vectors are transformed
+themselves.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from lptml._compile import kernel
 from lptml.constraints import ConstraintSet, Floats, Ints, psd_factor
+from lptml.constraints.checks import check_points
 from lptml.engines.errors import PartitionError
-from lptml.validation import check_points
 
 #: Rows of a block: its values stay in the second-level cache.
 ROWS = 1 << 16

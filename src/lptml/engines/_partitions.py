@@ -20,19 +20,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from joblib import effective_n_jobs
 
-from lptml._ray import broken_from_places
-from lptml._trial import join
-from lptml.bounds import resolve_bounds
 from lptml.constraints import ConstraintSet, Floats, Ints, Scaled
-from lptml.counting import exact_multiple
+from lptml.constraints.bounds import resolve_bounds
+from lptml.constraints.counting import exact_multiple
+from lptml.constraints.ray import broken_from_places
 from lptml.engines import _passes
 from lptml.engines._blocks import Layout, Table
 from lptml.engines._passes import Part, Survey, Task
 from lptml.engines.errors import PartitionError
-from lptml.sampling import Sample
+from lptml.search.sampling import Sample
+from lptml.search.trial import join
 
 if TYPE_CHECKING:
-    from lptml.engines.base import Engine
+    from lptml.search.engine import Engine
 
 _SAMPLE = 1 << 17  # rows that percentiles of distances and first scales come from
 
@@ -262,7 +262,7 @@ def _survey(
 
 def mapper_of(engine: Any) -> Mapper:
     """The mapper of an engine given by name or object."""
-    from lptml.engines import make_engine
+    from lptml.search.engine import make_engine
 
     made = make_engine(engine)
     make = getattr(made, "mapper", None)

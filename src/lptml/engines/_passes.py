@@ -12,13 +12,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from lptml._ray import flip_places
-from lptml._trial import join
 from lptml.constraints import ConstraintSet, Floats, Ints
+from lptml.constraints.ray import flip_places
+from lptml.constraints.violation import excess, is_violated
 from lptml.engines._blocks import Block, Layout, Table
 from lptml.engines.errors import PartitionError
-from lptml.sampling import Sample
-from lptml.violation import excess, is_violated
+from lptml.search.sampling import Sample
+from lptml.search.trial import join
 
 Pass = Callable[[Iterator[tuple[int, Block]], Any], Any]
 #: Numbers, excesses and rows of the worst constraints of a partition.

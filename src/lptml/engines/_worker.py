@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from lptml._threads import single_threaded
-from lptml._trial import Problem, run_unit
 from lptml.engines._blocks import Table
 from lptml.engines._passes import Part, Task
-from lptml.engines.base import Unit, UnitResult
+from lptml.search.trial import Problem, Unit, UnitResult, run_unit
 
 
 def on_one_core(problem: Problem, unit: Unit) -> UnitResult:

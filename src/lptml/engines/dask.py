@@ -27,13 +27,12 @@ from distributed.comm import CommClosedError
 from distributed.protocol.pickle import dumps, loads
 from joblib import cpu_count
 
-from lptml._trial import Problem
 from lptml.engines._blocks import Block, Layout, Table
 from lptml.engines._passes import Part, Task
 from lptml.engines._readers import MemoryPart
 from lptml.engines._worker import on_one_core, pass_on_one_core
-from lptml.engines.base import Unit, UnitResult
 from lptml.engines.errors import EngineLost, PartitionError
+from lptml.search.trial import Problem, Unit, UnitResult
 
 _HEARTBEAT = 0.05  # seconds between looks at the clock, at Ctrl-C and at the connection
 _DEATHS = 20  # tasks given up by the scheduler before the engine gives up too: something kills every worker

@@ -27,8 +27,7 @@ from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import BrokenProcessPool
 
 from lptml._threads import single_threaded
-from lptml._trial import Problem, run_unit
-from lptml.engines.base import Unit, UnitResult
+from lptml.search.trial import Problem, Unit, UnitResult, run_unit
 
 _HEARTBEAT = 0.05  # seconds between looks at the clock and at Ctrl-C
 _DEATHS = 20  # workers lost before the search gives up: then something kills every worker

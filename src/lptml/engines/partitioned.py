@@ -53,7 +53,7 @@ def from_parquet(
     folder : path or URI
         On a file system that all workers see.
     bounds : "auto", float, (u, l) or ("percentile", a, b)
-        See ``lptml.bounds.resolve_bounds``; percentiles are those of a sample of 131,072 distances.
+        See ``lptml.constraints.bounds.resolve_bounds``; percentiles are those of 131,072 sampled distances.
     engine : "local", "dask", "spark", a client, a session or an Engine
         Where the first passes, which count and check the rows, run.
     part_rows : int

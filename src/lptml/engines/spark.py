@@ -30,13 +30,12 @@ from pyspark import InheritableThread, SparkConf, SparkContext, StorageLevel, Ta
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from lptml._trial import Problem
 from lptml.engines._blocks import Block, Layout, Table
 from lptml.engines._passes import Part, Task
 from lptml.engines._readers import arrow_columns, slices
 from lptml.engines._worker import on_one_core, pass_on_one_core
-from lptml.engines.base import Unit, UnitResult
 from lptml.engines.errors import EngineLost, PartitionError
+from lptml.search.trial import Problem, Unit, UnitResult
 
 _HEARTBEAT = 0.05  # seconds between looks at the clock and at Ctrl-C
 _DEATHS = 20  # jobs given up by Spark before the engine gives up too: something kills every executor

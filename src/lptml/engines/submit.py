@@ -50,9 +50,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
     """Open the constraints, learn, and describe what was found."""
-    from lptml.engines import make_engine
     from lptml.engines.partitioned import from_json, from_parquet, json_to_parquet
     from lptml.learn import learn
+    from lptml.search.engine import make_engine
 
     engine = make_engine(options.engine)
     bounds: Any = tuple(options.bounds) if options.bounds else "auto"

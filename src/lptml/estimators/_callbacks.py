@@ -44,10 +44,10 @@ class Progress:
         The user's own.
     data : dict
         X, y and metadata of the fit, for scikit-learn's callbacks.
-    factor : float
-        What the metrics reported by the learner are to be multiplied by.
+    metric : callable
+        Turns a metric that the learner reports into one of the features.
     components : callable
-        Turns such a metric into ``components_``.
+        Turns it into ``components_``.
     """
 
     def __init__(
@@ -55,11 +55,11 @@ class Progress:
         estimator: Any,
         callback: Callable[..., Any] | None,
         data: dict[str, Any],
-        factor: float,
+        metric: Callable[[FloatArray], FloatArray],
         components: Callable[[FloatArray], FloatArray],
     ) -> None:
         self.estimator, self.callback, self.data = estimator, callback, data
-        self.factor, self.components = factor, components
+        self.metric, self.components = metric, components
         self.context: Any = None
 
     def begin(self) -> None:
@@ -75,7 +75,7 @@ class Progress:
 
     def __call__(self, cost: float, A: FloatArray) -> bool:
         """Announce a better metric; return whether somebody asks to stop."""
-        stop = bool(self.callback(cost, self.factor * A)) if self.callback is not None else False
+        stop = bool(self.callback(cost, self.metric(A))) if self.callback is not None else False
         if self.context is not None:
             task = self.context.subcontext(task_name="improvement")
             task.call_on_fit_task_begin(estimator=self.estimator, **self.data)

@@ -13,9 +13,10 @@ from sklearn.utils._param_validation import Interval
 
 from lptml._progress import make_display
 from lptml.constraints import Floats, Ints, Source
-from lptml.cross_validation import Setting, mean_metric, score_settings
+from lptml.constraints.span import Span
 from lptml.estimators._lptml import COMMON_CONSTRAINTS, PAIR_CONSTRAINTS, seed
 from lptml.estimators._mahalanobis import components_from_metric
+from lptml.select.cross_validation import Setting, mean_metric, score_settings
 
 __all__ = ["CVMixin", "but_shrinkage", "check_names", "cv_constraints"]
 
@@ -137,13 +138,19 @@ class CVMixin:
             options["time_limit"] = max(1e-3, self.time_limit - self._chosen_after)
         return options
 
-    def _adopt_average(self, best: Any, learned: Any, others: list[Floats], source: Source, V: Floats) -> Any:
-        """Take the average of the best metric and the others; what was learned, with the result's cost."""
+    def _adopt_average(
+        self, best: Any, learned: Any, others: list[Floats], source: Source, V: Floats, span: Span
+    ) -> Any:
+        """Take the average of the best metric and the others; what was learned, with the result's cost.
+
+        The others, the source and V are on coordinates of the span.
+        """
         from lptml.search import SearchStatus  # compiled code is loaded by the first fit, not by the import
 
-        A = mean_metric(V, [best.components_.T @ best.components_, *others])
+        L = span.map_inside(best.components_)
+        A = mean_metric(V, [L.T @ L, *others])
         A = A * (source.best_scale(A).scale or 1.0)
-        self.components_ = components_from_metric(A, best.n_components)
+        self.components_ = span.map_outside(components_from_metric(A, best.n_components))
         for name in ("n_trials_", "n_iter_", "n_infeasible_", "status_", "lower_bound_"):
             setattr(self, name, getattr(best, name))
         history = [(self._chosen_after + seconds, cost, n) for seconds, cost, n in learned.history]

@@ -15,7 +15,7 @@ from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
-from lptml import validation
+from lptml.constraints import checks as validation
 
 __all__ = [
     "ArrayPreprocessor",

@@ -18,14 +18,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from lptml.comparisons import LabelledTriplets
 from lptml.constraints import ConstraintSet, Source
+from lptml.constraints.labelled_pairs import LabelledPairs
+from lptml.constraints.labelled_triplets import LabelledTriplets
+from lptml.constraints.span import Span, span_of_tuples
 from lptml.estimators import _inputs
 from lptml.estimators._callbacks import CallbackSupport, Progress
 from lptml.estimators._inputs import FloatArray
 from lptml.estimators._mahalanobis import components_from_metric
 from lptml.estimators._suspicion import SuspicionMixin
-from lptml.labels import LabelledPairs
 
 __all__ = [
     "COMMON_CONSTRAINTS",
@@ -38,6 +39,7 @@ __all__ = [
     "merge_rows",
     "one_direction",
     "seed",
+    "spanned",
 ]
 
 #: A lower bound is looked for up to this many constraints times features squared.
@@ -90,6 +92,7 @@ class LPTMLBase(SuspicionMixin, CallbackSupport, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = COMMON_CONSTRAINTS
     components_: FloatArray
+    n_features_in_: int
 
     def _check_options(self, d: int) -> None:
         """Refuse options that fit their own domain but not each other or the data."""
@@ -106,20 +109,27 @@ class LPTMLBase(SuspicionMixin, CallbackSupport, BaseEstimator):
     @staticmethod
     def _bounds(bounds: Any, distinct: Pairs, given: Pairs) -> tuple[float, float]:
         """Return (u, l) for pairs: percentiles are those of all given pairs, a ratio needs their size."""
-        from lptml.bounds import bounds_for
+        from lptml.constraints.bounds import bounds_for
 
         return bounds_for(bounds, given if _is_percentile(bounds) else distinct)
 
-    def _prior(self, source: ConstraintSet, d: int) -> FloatArray | None:
-        """Return the prior as a matrix in the units of the source; None for the standardised metric."""
-        from lptml.starts import default_starts
+    def _prior(self, source: ConstraintSet, span: Span, d: int) -> FloatArray | None:
+        """Return the prior as a matrix for constraints on a span of d features; None for the standardised."""
+        from lptml.refine.starts import default_starts
 
         options: Any = self
         if not isinstance(options.prior, str):
-            return _inputs.check_metric(options.prior, d, "prior")
+            matrix = _inputs.check_metric(options.prior, d, "prior")
+            return None if matrix is None else span.metric_inside(matrix)
         if options.prior == "standardized":
             return None
-        return np.eye(d) if options.prior == "identity" else default_starts(source)[1]
+        return span.diagonal_inside(np.ones(d)) if options.prior == "identity" else default_starts(source)[1]
+
+    def _report_tuples(self, learned: Any, span: Span, given: ConstraintSet, weighed: bool) -> None:
+        """Set the rates for pairs or comparisons of all features."""
+        inside = on_span(given, span)
+        counted = each_as_one(inside) if weighed else inside
+        self._report(learned, span, inside, counted, given.trivial_costs())
 
     def _learn(
         self,
@@ -127,21 +137,22 @@ class LPTMLBase(SuspicionMixin, CallbackSupport, BaseEstimator):
         initial_metric: Any,
         data: dict[str, Any],
         prior: FloatArray | None,
+        span: Span,
     ) -> Any:
-        """Learn a metric for the constraints; ``prior`` is a matrix in their units."""
+        """Learn a metric for constraints on coordinates of the span; ``prior`` is a matrix for them."""
         from lptml.learn import learn  # compiled code is loaded by the first fit, not by the import
 
         options: Any = self
-        d = source.d
+        d = self.n_features_in_
         unit, factor = in_unit_scale(source)
         regularizer = _inputs.check_metric(options.regularizer, d, "regularizer")
-        if regularizer is None and options.regularization > 0:
-            regularizer = np.eye(d)
         if regularizer is not None:
-            regularizer = regularizer * factor
+            regularizer = span.metric_inside(regularizer) * factor
+        elif options.regularization > 0:
+            regularizer = span.diagonal_inside(np.ones(d)) * factor
         _inputs.check_penalty(options.regularization, regularizer)
         start = _inputs.check_metric(initial_metric, d, "initial_metric")
-        progress = self._progress(factor, data)
+        progress = self._progress(factor, data, span)
         progress.begin()
         learned = learn(
             unit,
@@ -155,7 +166,7 @@ class LPTMLBase(SuspicionMixin, CallbackSupport, BaseEstimator):
             shrinkage=options.shrinkage,
             regularization=options.regularization,
             regularizer=regularizer,
-            n_components=options.n_components,
+            n_components=span.rank(options.n_components),
             approximate_counting=options.approximate_counting,
             time_limit=options.time_limit,
             engine=options.engine,
@@ -164,18 +175,21 @@ class LPTMLBase(SuspicionMixin, CallbackSupport, BaseEstimator):
             verbose=int(options.verbose),
             callback=progress if progress.wanted else None,
             checkpoint=options.checkpoint,
-            initial_metric=None if start is None else start / factor,
+            initial_metric=None if start is None else span.metric_inside(start) / factor,
         )
         self._settle(learned, unit, progress)
         return learned
 
-    def _progress(self, factor: float, data: dict[str, Any]) -> Progress:
+    def _progress(self, factor: float, data: dict[str, Any], span: Span) -> Progress:
         options: Any = self
 
         def components(A: FloatArray) -> FloatArray:
-            return np.sqrt(factor) * components_from_metric(A, options.n_components)
+            return span.map_outside(np.sqrt(factor) * components_from_metric(A, options.n_components))
 
-        return Progress(self, options.callback, data, factor, components)
+        def metric(A: FloatArray) -> FloatArray:
+            return span.metric_outside(factor * A)
+
+        return Progress(self, options.callback, data, metric, components)
 
     def _settle(self, learned: Any, unit: Source, progress: Progress) -> None:
         """Set what does not depend on how the constraints were given."""
@@ -187,13 +201,19 @@ class LPTMLBase(SuspicionMixin, CallbackSupport, BaseEstimator):
         self.lower_bound_ = _lower_bound(unit, learned)
         progress.end()
 
-    def _report(self, learned: Any, given: Source, counted: Source) -> None:
-        """Set the rates for the constraints as they were given: weighted, and each counted as one."""
-        A = self.components_.T @ self.components_
+    def _report(
+        self, learned: Any, span: Span, given: Source, counted: Source, trivial: tuple[float, float]
+    ) -> None:
+        """Set the rates for the constraints as they were given: weighted, and each counted as one.
+
+        Both are on coordinates of the span; ``trivial`` are the costs of the two trivial metrics.
+        """
+        L = span.map_inside(self.components_)
+        A = L.T @ L
         total = given.total_weight or 1.0  # no constraints: none is violated
         cost = float(given.cost(A))
         self.violation_rate_ = cost / total
-        self.trivial_rate_ = min(given.trivial_costs()) / total
+        self.trivial_rate_ = min(trivial) / total
         self.lower_bound_ /= total
         self.history_ = tuple((seconds, cost / total, trials) for seconds, cost, trials in learned.history)
         self.n_violations_ = round(cost if counted is given else counted.cost(A))
@@ -245,7 +265,7 @@ def _lower_bound(source: Source, learned: Any) -> float:
     ended = learned.status.name not in ("INTERRUPTED", "STOPPED", "TIME_LIMIT")
     if learned.cost == 0 or not small or not ended:
         return 0.0
-    from lptml.lower_bounds import certify
+    from lptml.refine.lower_bounds import certify
 
     seconds = 0.1 * learned.history[-1][0]
     return min(certify(source, learned.A, time_limit=seconds).lower_bound, learned.cost)
@@ -355,6 +375,30 @@ def _check_class_weight(class_weight: Mapping[Any, Any]) -> dict[int, float]:
         if not isinstance(value, int | float | np.number) or not 0 < value < np.inf:
             raise ValueError(f"class_weight must hold positive finite numbers, got {class_weight!r}")
     return {kind: float(value) for kind, value in factors.items()}
+
+
+def spanned(
+    source: ConstraintSet, tuples: FloatArray, weight: FloatArray | None
+) -> tuple[Span, ConstraintSet]:
+    """Return the span of the constraints on tuples of points (n, size, d), and the constraints on it."""
+    used = tuples if weight is None else tuples[weight > 0]
+    span = span_of_tuples(used, *(part for part in (source.V, source.W) if part is not None))
+    return span, on_span(source, span)
+
+
+def on_span(constraints: ConstraintSet, span: Span) -> ConstraintSet:
+    """Return the same constraints on coordinates of a span."""
+    if span.inverse is None:
+        return constraints
+    W = constraints.W
+    return replace(
+        constraints,
+        V=span.coordinates(constraints.V),
+        W=None if W is None else span.coordinates(W),
+        sign=constraints.sign.view(),
+        bound=constraints.bound.view(),
+        weight=constraints.weight.view(),
+    )
 
 
 def each_as_one(constraints: ConstraintSet) -> ConstraintSet:

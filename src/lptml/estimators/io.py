@@ -5,8 +5,8 @@ fitted attributes; arrays are referred to by member name. The same model gives t
 
 :func:`load` trusts nothing. The archive itself is read by ``lptml._archive``, which see. Here,
 
-- classes and parameters come from the table in ``lptml._model_classes``, which has the type of each; where a
-  fit runs, what it calls, shows or writes is not in that table and never restored,
+- classes and parameters come from the table in ``lptml.estimators.model_classes``, which has the type of
+  each; where a fit runs, what it calls, shows or writes is not in that table and never restored,
 - fitted attributes must have the names of fitted attributes, and the metric must be finite and of the right
   shape,
 - names are never used as paths or addresses.
@@ -29,8 +29,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lptml._archive import Archive, ModelFileError, open_archive, write_archive
-from lptml._model_classes import CLASSES, FITTED, PASSED_OVER, RETIRED, Kind, admits, find_class, in_words
 from lptml._version import __version__
+from lptml.estimators.model_classes import (
+    CLASSES,
+    FITTED,
+    PASSED_OVER,
+    RETIRED,
+    Kind,
+    admits,
+    find_class,
+    in_words,
+)
 
 __all__ = ["FORMAT", "SCHEMA_VERSION", "ModelFileError", "load", "save"]
 
@@ -117,7 +126,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     ...     load(file.name)
     Traceback (most recent call last):
         ...
-    lptml.io.ModelFileError: ... is not a model file, or a damaged one: it does not end like one
+    lptml.estimators.io.ModelFileError: ... is not a model file, or a damaged one: it does not end like one
     """
     with open_archive(path, "model file") as archive:
         header = archive.header

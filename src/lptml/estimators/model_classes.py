@@ -1,8 +1,8 @@
 """What a model file may name: classes, the parameters of each that are restored, fitted attributes.
 
-This table is the allow-list of ``lptml.io``. A parameter that is not in it is never restored, whatever a file
-says: where a fit runs, with how many jobs, what it shows, calls or writes is for the process that fits, not
-for the file. A test goes through every constructor parameter of every class.
+This table is the allow-list of ``lptml.estimators.io``. A parameter that is not in it is never restored,
+whatever a file says: where a fit runs, with how many jobs, what it shows, calls or writes is for the
+process that fits, not for the file. A test goes through every constructor parameter of every class.
 
 A domain is a tuple of what a value may be:
 

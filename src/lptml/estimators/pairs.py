@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lptml.constraints import ConstraintSet
+from lptml.constraints.span import Span
 from lptml.estimators import _inputs
 from lptml.estimators._callbacks import with_callbacks
 from lptml.estimators._inputs import FloatArray
@@ -17,10 +18,10 @@ from lptml.estimators._lptml import (
     COMMON_CONSTRAINTS,
     PAIR_CONSTRAINTS,
     LPTMLBase,
-    each_as_one,
     kind_weights,
     merge_rows,
     one_direction,
+    spanned,
 )
 from lptml.estimators._suspicion import of_each
 from lptml.estimators.base import PairsMixin
@@ -39,6 +40,8 @@ class Compared:
     first: NDArray[np.intp]  # numbers of the distinct pairs, in an order that the data alone determines
     group: NDArray[np.intp]  # (n,) the distinct pair of each; -1: of none
     source: ConstraintSet  # the distinct pairs
+    span: Span  # of their differences
+    inside: ConstraintSet  # the distinct pairs, on coordinates of the span
 
 
 class PairsBase(PairsMixin, LPTMLBase):
@@ -61,7 +64,8 @@ class PairsBase(PairsMixin, LPTMLBase):
         first, total, group = merge_rows(V, labels, weight)
         self.bounds_ = self._bounds(options.bounds, V[first], V if weight is None else V[weight > 0])
         source = ConstraintSet.from_differences(V[first], labels[first], bounds=self.bounds_, weight=total)
-        return Compared(points, labels, weight, V, first, group, source)
+        span, inside = spanned(source, points, weight)
+        return Compared(points, labels, weight, V, first, group, source, span, inside)
 
     def _settle_pairs(
         self, data: Compared, learned: Any, calibration_params: Mapping[str, Any] | None
@@ -69,7 +73,7 @@ class PairsBase(PairsMixin, LPTMLBase):
         """Set the fitted attributes that are about the given pairs."""
         weight = data.weight
         given = ConstraintSet.from_differences(data.V, data.labels, bounds=self.bounds_, weight=weight)
-        self._report(learned, given, given if weight is None else each_as_one(given))
+        self._report_tuples(learned, data.span, given, weighed=weight is not None)
         self.support_ = data.first[learned.support]
         self._calibrate(data.points, data.labels, calibration_params, weight)
         self._remember(data.source.V, data.labels[data.first], data.source.weight, data.group)
@@ -77,7 +81,7 @@ class PairsBase(PairsMixin, LPTMLBase):
     def _judge(
         self, V: FloatArray, labels: NDArray[np.int8], weight: FloatArray, group: NDArray[np.intp]
     ) -> FloatArray:
-        from lptml.suspects import pair_suspicion
+        from lptml.noise.suspects import pair_suspicion
 
         return of_each(pair_suspicion(V, labels, sample_weight=weight), group)
 
@@ -120,7 +124,8 @@ class LPTML(PairsBase):
     regularizer : array-like (n_features, n_features), optional
         R, the identity if not given; refused while ``regularization`` is 0.
     n_components : int, optional
-        Largest rank of the metric and number of rows of ``components_``; all features if not given.
+        Largest rank of the metric and number of rows of ``components_``; if not given, as many as features.
+        Data with more features than points span fewer directions, and then there are no more rows than those.
     class_weight : None, "balanced" or dict, default=None
         Factors {1: a, -1: b} for the weights of similar and dissimilar pairs; "balanced" gives both kinds the
         same total.
@@ -280,10 +285,11 @@ class LPTML(PairsBase):
         self._validate_params()
         data = self._compared(pairs, y, calibration_params, sample_weight)
         learned = self._learn(
-            data.source,
+            data.inside,
             initial_metric,
             {"X": data.points, "y": data.labels},
-            self._prior(data.source, data.source.d),
+            self._prior(data.inside, data.span, data.source.d),
+            data.span,
         )
         self._settle_pairs(data, learned, calibration_params)
         return self

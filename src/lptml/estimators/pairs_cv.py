@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from lptml.anneal import blend, representative, truncate
 from lptml.constraints import ConstraintSet, Floats, Ints
-from lptml.cross_validation import Setting, grid_of
+from lptml.constraints.scaling import blend, feature_scale, representative, truncate
+from lptml.constraints.span import Span
 from lptml.estimators._cv import CVMixin, but_shrinkage, cv_constraints
 from lptml.estimators._lptml import in_unit_scale
 from lptml.estimators.pairs import LPTML, PairsBase
-from lptml.scaling import feature_scale
+from lptml.select.cross_validation import Setting, grid_of
 
 __all__ = ["LPTMLCV"]
 
@@ -93,7 +93,7 @@ class LPTMLCV(CVMixin, PairsBase):
     n_trials_, n_infeasible_, n_iter_, status_
         Of the search and refinement with ``best_params_``.
     suspicion_ : ndarray (n_pairs,)
-        Probability that each pair's label is wrong; see :func:`lptml.suspects.pair_suspicion`.
+        Probability that each pair's label is wrong; see :func:`lptml.noise.suspects.pair_suspicion`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where the input had names.
@@ -189,27 +189,28 @@ class LPTMLCV(CVMixin, PairsBase):
         self._begin()
         settings = grid_of(**self._values(("identity", "standardized", "within")))
         data = self._compared(pairs, y, calibration_params, sample_weight)
-        source = data.source
-        others = self._compare(source, settings)
+        source, span = data.inside, data.span
+        others = self._compare(source, span, settings)
         best = LPTML(**self.best_params_, **self._options())
-        learned = best._learn(
-            source, None, {"X": data.points, "y": data.labels}, best._prior(source, source.d)
-        )
-        learned = self._adopt_average(best, learned, [*self._metrics(source, others)], source, source.V)
+        best.n_features_in_ = self.n_features_in_
+        prior = best._prior(source, span, self.n_features_in_)
+        learned = best._learn(source, None, {"X": data.points, "y": data.labels}, prior, span)
+        metrics = [*self._metrics(source, span, others)]
+        learned = self._adopt_average(best, learned, metrics, source, source.V, span)
         self._settle_pairs(data, learned, calibration_params)
         return self
 
-    def _metrics(self, source: ConstraintSet, settings: list[Setting]) -> Iterator[Floats]:
+    def _metrics(self, source: ConstraintSet, span: Span, settings: list[Setting]) -> Iterator[Floats]:
         """The metric of every setting, learned without a search; one descent serves all shrinkages."""
         from lptml.learn import learn
-        from lptml.starts import default_starts
+        from lptml.refine.starts import default_starts
 
         unit, factor = in_unit_scale(source)
         assert isinstance(unit, ConstraintSet), "pairs in memory"
         sample = representative(unit, np.random.default_rng(self._number))
         for _, group in groupby(settings, key=but_shrinkage):
             same = list(group)
-            given = LPTML(prior=same[0]["prior"])._prior(source, source.d)
+            given = LPTML(prior=same[0]["prior"])._prior(source, span, self.n_features_in_)
             start = None if given is None else given / factor
             prior = default_starts(sample)[0] if start is None else start
             learned = prior
@@ -219,7 +220,7 @@ class LPTMLCV(CVMixin, PairsBase):
                     max_trials=0,
                     temperature=same[0]["temperature"],
                     prior=start,
-                    n_components=same[0]["n_components"],
+                    n_components=span.rank(same[0]["n_components"]),
                     random_state=self._number,
                     solve_support=False,
                 )
@@ -231,7 +232,7 @@ class LPTMLCV(CVMixin, PairsBase):
                 A = A if rank is None else truncate(A, rank, feature_scale(sample))
                 yield A * (factor * (unit.best_scale(A).scale or 1.0))
 
-    def _compare(self, source: ConstraintSet, settings: list[Setting]) -> list[Setting]:
+    def _compare(self, source: ConstraintSet, span: Span, settings: list[Setting]) -> list[Setting]:
         """Cross-validate; return the good settings but the best."""
         rng = np.random.default_rng(0)  # dealt by the data alone, whose order is that of ``merge_rows``
         rows = np.arange(source.n)
@@ -241,7 +242,7 @@ class LPTMLCV(CVMixin, PairsBase):
 
         def score_fold(train: Ints, test: Ints) -> Iterator[Floats]:
             unseen = some.take(test)
-            for A in self._metrics(some.take(train), settings):
+            for A in self._metrics(some.take(train), span, settings):
                 yield np.where(unseen.violated(A), 0.0, 1.0)
 
         kinds = (some.sign < 0).astype(np.int64)

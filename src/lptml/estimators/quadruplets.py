@@ -13,9 +13,9 @@ from lptml.estimators._inputs import FloatArray
 from lptml.estimators._lptml import (
     LPTMLBase,
     comparisons,
-    each_as_one,
     merge_rows,
     one_direction,
+    spanned,
 )
 from lptml.estimators._suspicion import share_of_first
 from lptml.estimators.base import QuadrupletsMixin
@@ -58,7 +58,8 @@ class LPTML_Quadruplets(QuadrupletsMixin, LPTMLBase):
     regularizer : array-like (n_features, n_features), optional
         R, the identity if not given; refused while ``regularization`` is 0.
     n_components : int, optional
-        Largest rank of the metric and number of rows of ``components_``; all features if not given.
+        Largest rank of the metric and number of rows of ``components_``; if not given, as many as features.
+        Data with more features than points span fewer directions, and then there are no more rows than those.
     approximate_counting : bool or "auto", default="auto"
         Whether to drop a candidate of the search as soon as a sequential test says that it cannot win; "auto"
         does so where there are many constraints. The cost of the result is exact in any case.
@@ -204,9 +205,11 @@ class LPTML_Quadruplets(QuadrupletsMixin, LPTMLBase):
         near, far = one_direction(differences[:, 0]), one_direction(differences[:, 1])
         first, total, _ = merge_rows(np.hstack([near, far]), np.ones(n), weight)
         source = comparisons(near[first], far[first], total)
-        learned = self._learn(source, initial_metric, {"X": points, "y": None}, self._prior(source, source.d))
+        span, inside = spanned(source, points, weight)
+        prior = self._prior(inside, span, source.d)
+        learned = self._learn(inside, initial_metric, {"X": points, "y": None}, prior, span)
         given = comparisons(near, far, weight)
-        self._report(learned, given, given if weight is None else each_as_one(given))
+        self._report_tuples(learned, span, given, weighed=weight is not None)
         self.support_ = first[learned.support]
         self._remember(near, far)
         return self

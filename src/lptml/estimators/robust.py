@@ -15,13 +15,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from lptml.constraints.span import span_of_points
 from lptml.estimators import _inputs
 from lptml.estimators._inputs import FloatArray
-from lptml.priors import standardised
+from lptml.points.priors import standardised
 
 if TYPE_CHECKING:
-    from lptml.suspects import PairTrust
-    from lptml.trust import Trust
+    from lptml.noise.suspects import PairTrust
+    from lptml.noise.trust import Trust
 
 __all__ = ["LabelCleaner", "RobustKNeighborsClassifier"]
 
@@ -67,7 +68,7 @@ class LabelCleaner(MetaEstimatorMixin, BaseEstimator):
 
     Works with any classifier or metric learner: points with classes (:func:`lptml.suspicion`), and, for
     learners from pairs such as :class:`lptml.LPTML`, pairs with verdicts
-    (:func:`lptml.suspects.pair_suspicion`).
+    (:func:`lptml.noise.suspects.pair_suspicion`).
 
     Parameters
     ----------
@@ -153,7 +154,7 @@ class LabelCleaner(MetaEstimatorMixin, BaseEstimator):
         if y is None:
             raise ValueError("LabelCleaner requires y to be passed, but the target y is None")
         if np.asarray(X).ndim == 3:
-            from lptml.suspects import judge_pairs
+            from lptml.noise.suspects import judge_pairs
 
             given = np.asarray(X)
             labels = _inputs.check_pair_labels(y, len(given)).astype(np.int64)
@@ -162,7 +163,7 @@ class LabelCleaner(MetaEstimatorMixin, BaseEstimator):
             self.classes_, codes = np.unique(labels, return_inverse=True)
             likely = -labels  # the other verdict
         else:
-            from lptml.trust import trust_labels
+            from lptml.noise.trust import trust_labels
 
             given, labels = validate_data(self, X, y, dtype=None, ensure_min_samples=2)
             labels = column_or_1d(labels, warn=True)
@@ -252,8 +253,8 @@ def _rows(original: Any, array: NDArray[Any], rows: NDArray[np.intp]) -> Any:
 class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
     """Nearest neighbours that survive wrong labels: metric, cleaning and voting together.
 
-    The labels are judged (:mod:`lptml.trust`), :class:`lptml.LPTML_SupervisedCV` learns a metric from the
-    most likely labels, and each neighbour votes for the classes with what is believed about it: a trusted
+    The labels are judged (:mod:`lptml.noise.trust`), :class:`lptml.LPTML_SupervisedCV` learns a metric from
+    the most likely labels, and each neighbour votes for the classes with what is believed about it: a trusted
     point for its label, a suspect for the class that all other points see in it, a doubtful one for both in
     proportion. With labels that are all right this is k-NN under a good metric.
 
@@ -347,7 +348,7 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         from lptml.estimators._lptml import seed
-        from lptml.trust import trust_labels
+        from lptml.noise.trust import trust_labels
 
         self._validate_params()
         points, labels = validate_data(self, X, y, dtype=np.float64)
@@ -387,7 +388,8 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         from lptml.estimators.supervised_cv import LPTML_SupervisedCV
 
         if len(self.classes_) < 2:
-            self.components_ = standardised(points)
+            span = span_of_points(points)
+            self.components_ = span.map_outside(standardised(span.coordinates(points)))
             return
         learner = self.metric_learner
         if learner is None:

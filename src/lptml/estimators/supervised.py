@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from lptml import priors
-from lptml._from_labels import KINDS, Chosen, constraints_from_labels
 from lptml._threads import SMALL, single_threaded
-from lptml.anneal import representative
-from lptml.comparisons import LabelledTriplets
 from lptml.constraints import ConstraintSet, psd_factor
+from lptml.constraints.from_labels import KINDS, Chosen, constraints_from_labels
+from lptml.constraints.labelled_pairs import LabelledPairs
+from lptml.constraints.labelled_triplets import LabelledTriplets
+from lptml.constraints.scaling import representative
+from lptml.constraints.span import Span, span_of_points
 from lptml.estimators import _inputs
 from lptml.estimators._callbacks import with_callbacks
 from lptml.estimators._inputs import FloatArray
@@ -31,9 +32,9 @@ from lptml.estimators._lptml import (
 )
 from lptml.estimators._suspicion import of_each
 from lptml.estimators.base import SupervisedMixin
-from lptml.labels import LabelledPairs
-from lptml.suspects import judge
-from lptml.trust import FLOOR
+from lptml.noise.suspects import judge
+from lptml.noise.trust import FLOOR
+from lptml.points import priors
 
 __all__ = ["LPTML_Supervised", "Labelled", "SupervisedBase", "prior_factor"]
 
@@ -42,7 +43,9 @@ __all__ = ["LPTML_Supervised", "Labelled", "SupervisedBase", "prior_factor"]
 class Labelled:
     """Labelled points: those given, and the distinct ones among them that are learned from."""
 
-    points: FloatArray  # (N, d) as given
+    given: FloatArray  # (N, d) points as given
+    points: FloatArray  # (N, r) the same on coordinates of their span; of those in ``known``
+    span: Span
     codes: NDArray[np.int64]  # (N,) -1: unlabelled
     weight: FloatArray | None  # (N,)
     known: NDArray[np.intp]  # rows that are labelled and weigh something
@@ -53,8 +56,13 @@ class Labelled:
 
     @property
     def X(self) -> FloatArray:
-        """(n, d) distinct points."""
+        """(n, r) distinct points."""
         return self.points[self.rows]
+
+    @property
+    def features(self) -> FloatArray:
+        """(n, d) the features of the distinct points."""
+        return self.given[self.rows]
 
     @property
     def y(self) -> NDArray[np.int64]:
@@ -67,7 +75,18 @@ class Labelled:
         rows = self.rows[index]
         number = np.arange(len(rows))
         doubt = None if self.doubt is None else self.doubt[index]
-        return Labelled(self.points[rows], self.codes[rows], total, number, number, number, total, doubt)
+        return replace(
+            self,
+            given=self.given[rows],
+            points=self.points[rows],
+            codes=self.codes[rows],
+            weight=total,
+            known=number,
+            rows=number,
+            place=number,
+            total=total,
+            doubt=doubt,
+        )
 
     @property
     def trusted(self) -> FloatArray | None:
@@ -99,12 +118,13 @@ class SupervisedBase(SupervisedMixin, LPTMLBase):
         place[known] = group
         options: Any = self
         plain = None if (total == 1).all() else total
-        data = Labelled(points, codes, weight, known, known[first], place, plain, None)
-        return (
-            replace(data, doubt=judge(data.X, data.y, sample_weight=plain).suspicion)
-            if options.trust
-            else data
-        )
+        rows = known[first]
+        span = span_of_points(points[rows])
+        inside = span.coordinates(points)
+        data = Labelled(points, inside, span, codes, weight, known, rows, place, plain, None)
+        if not options.trust:
+            return data
+        return replace(data, doubt=judge(data.features, data.y, sample_weight=plain).suspicion)
 
     def _check_kind(self, kind: str) -> None:
         """Refuse options that the constraints would ignore."""
@@ -117,13 +137,13 @@ class SupervisedBase(SupervisedMixin, LPTMLBase):
                         'use constraints="all" or "neighbors"'
                     )
 
-    def _pairs(self, data: Labelled, distinct: bool) -> LabelledPairs:
-        """All pairs of the distinct or of the given points, at bounds of one."""
+    def _pairs(self, data: Labelled, distinct: bool, features: bool = False) -> LabelledPairs:
+        """All pairs of the distinct or of the given points (or of their features), at bounds of one."""
         options: Any = self
         rows = data.rows if distinct else data.known
         given = None if data.weight is None else data.weight[data.known]
         return LabelledPairs.from_labels(
-            data.points[rows],
+            (data.given if features else data.points)[rows],
             data.codes[rows],
             bounds=(1.0, 1.0),
             point_weight=data.trusted if distinct else given,
@@ -136,7 +156,8 @@ class SupervisedBase(SupervisedMixin, LPTMLBase):
         pairs = self._pairs(data, distinct=True)
         self.bounds_ = None
         if kind != "triplets":
-            self.bounds_ = self._bounds(options.bounds, pairs, self._pairs(data, distinct=False))
+            each, all_given = (self._pairs(data, distinct, features=True) for distinct in (True, False))
+            self.bounds_ = self._bounds(options.bounds, each, all_given)
             pairs = replace(pairs, bounds=self.bounds_)
         rng = np.random.default_rng(seed(options.random_state))
         return constraints_from_labels(kind, pairs, options.n_constraints, rng, metric)
@@ -150,13 +171,12 @@ class SupervisedBase(SupervisedMixin, LPTMLBase):
             ones = replace(given, similar_weight=1.0, dissimilar_weight=1.0, point_weight=None)
             plain = data.weight is None and options.class_weight is None
             weighed = given if data.doubt is None else chosen.source
-            self._report(learned, weighed, given if plain else ones)
-        elif isinstance(chosen.source, LabelledTriplets):
-            self._report(learned, chosen.source, replace(chosen.source, point_weight=None))
+            self._report(learned, data.span, weighed, given if plain else ones, weighed.trivial_costs())
         else:
-            self._report(learned, chosen.source, each_as_one(chosen.source))
+            trivial = _trivial_costs(data, chosen)
+            self._report(learned, data.span, chosen.source, _each_as_one(chosen.source), trivial)
         self.support_ = data.rows[chosen.points(learned.support)]
-        self._remember(data.X, data.y, data.total, data.place)
+        self._remember(data.features, data.y, data.total, data.place)
         if data.doubt is not None:
             self.suspicion_ = of_each(data.doubt, data.place)
 
@@ -171,12 +191,27 @@ class SupervisedBase(SupervisedMixin, LPTMLBase):
 
 
 def prior_factor(prior: Any, data: Labelled) -> FloatArray:
-    """L of a prior that is named or given as a matrix."""
+    """L of a prior that is named or given as a matrix, on coordinates of the span."""
     if isinstance(prior, str):
+        if prior == "identity" and data.span.basis is not None:
+            return np.asarray(np.linalg.qr(data.span.basis, mode="r"))
         return priors.make_prior(prior, data.X, data.y, data.trusted)
-    matrix = _inputs.check_metric(prior, data.points.shape[1], "prior")
+    matrix = _inputs.check_metric(prior, data.given.shape[1], "prior")
     assert matrix is not None, "a prior is a name or a matrix"
-    return psd_factor(matrix)
+    return psd_factor(data.span.metric_inside(matrix))
+
+
+def _each_as_one(source: ConstraintSet | LabelledTriplets) -> ConstraintSet | LabelledTriplets:
+    return replace(source, point_weight=None) if isinstance(source, LabelledTriplets) else each_as_one(source)
+
+
+def _trivial_costs(data: Labelled, chosen: Chosen) -> tuple[float, float]:
+    """The costs of the trivial metrics; a multiple of the identity of the features is no such one inside."""
+    source = chosen.source
+    if data.span.basis is None or (isinstance(source, ConstraintSet) and source.W is None):
+        return source.trivial_costs()
+    x, near, far = chosen.points(np.arange(source.n)).T
+    return LabelledTriplets(data.features, x, near[:, None], far[:, None], data.trusted).trivial_costs()
 
 
 def _is(value: Any, default: Any) -> bool:
@@ -235,7 +270,8 @@ class LPTML_Supervised(SupervisedBase):
     regularizer : array-like (n_features, n_features), optional
         R, the identity if not given; refused while ``regularization`` is 0.
     n_components : int, optional
-        Largest rank of the metric and number of rows of ``components_``; all features if not given.
+        Largest rank of the metric and number of rows of ``components_``; if not given, as many as features.
+        Data with more features than points span fewer directions, and then there are no more rows than those.
     class_weight : None, "balanced" or dict, default=None
         For pairs: factors {1: a, -1: b} for the weights of similar and dissimilar ones; "balanced" gives both
         kinds the same total.
@@ -401,7 +437,7 @@ class LPTML_Supervised(SupervisedBase):
             L = prior_factor(self.prior, data)
             chosen = self._chosen(data, self.constraints, L)
             learned = self._learn(
-                chosen.source, initial_metric, {"X": data.points, "y": data.codes}, prior=L.T @ L
+                chosen.source, initial_metric, {"X": data.given, "y": data.codes}, L.T @ L, data.span
             )
             self._settle_labelled(data, chosen, learned)
         return self
@@ -418,7 +454,7 @@ class LPTML_Supervised(SupervisedBase):
             max_trials=0,
             temperature=self.temperature,
             prior=L.T @ L / factor,
-            n_components=self.n_components,
+            n_components=data.span.rank(self.n_components),
             random_state=number,
             solve_support=False,
         )

@@ -10,14 +10,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from lptml import priors
-from lptml._from_labels import KINDS
 from lptml._threads import SMALL, single_threaded
-from lptml.anneal import blend, truncate
 from lptml.constraints import Floats, Ints, psd_factor
-from lptml.cross_validation import Setting, grid_of, neighbour_share
+from lptml.constraints.from_labels import KINDS
+from lptml.constraints.scaling import blend, truncate
 from lptml.estimators._cv import CVMixin, but_shrinkage, check_names, cv_constraints
 from lptml.estimators.supervised import Labelled, LPTML_Supervised, SupervisedBase, prior_factor
+from lptml.points import priors
+from lptml.select.cross_validation import Setting, grid_of, neighbour_share
 
 __all__ = ["LPTML_SupervisedCV"]
 
@@ -216,11 +216,12 @@ class LPTML_SupervisedCV(CVMixin, SupervisedBase):
             best = self._learner(self.best_params_, **self._options())
             L = prior_factor(best.prior, data)
             chosen = best._chosen(data, best.constraints, L)
-            learned = best._learn(chosen.source, None, {"X": data.points, "y": data.codes}, prior=L.T @ L)
+            best.n_features_in_ = self.n_features_in_
+            given = {"X": data.given, "y": data.codes}
+            learned = best._learn(chosen.source, None, given, L.T @ L, data.span)
             centred = data.X - data.X.mean(axis=0)
-            learned = self._adopt_average(
-                best, learned, [*self._metrics(data, others)], chosen.source, centred
-            )
+            metrics = [*self._metrics(data, others)]
+            learned = self._adopt_average(best, learned, metrics, chosen.source, centred, data.span)
             self.bounds_ = best.bounds_
             self._settle_labelled(data, chosen, learned)
         return self

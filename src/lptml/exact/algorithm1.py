@@ -24,13 +24,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lptml._basis import minimal_basis, minimal_infeasible
-from lptml.certify import regulariser_arrays
 from lptml.constraints import ConstraintSet, Floats, Ints
-from lptml.objectives import Objective, make_objective
-from lptml.scaling import feature_scale
-from lptml.sdp import SOLVERS, Certificate, Problem, Solution, Status, check_matrix, solve_problem
-from lptml.violation import TOLERANCE, excess
+from lptml.constraints.scaling import feature_scale
+from lptml.constraints.violation import TOLERANCE, excess
+from lptml.exact.basis import minimal_basis, minimal_infeasible
+from lptml.exact.objectives import Objective, make_objective
+from lptml.exact.sdp import SOLVERS, Certificate, Problem, Solution, Status, check_matrix, solve_problem
+from lptml.exact.verify import regulariser_arrays
 
 __all__ = [
     "Counts",

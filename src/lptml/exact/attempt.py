@@ -6,11 +6,11 @@ needs, a few more. What Python does, besides, only one thread at a time can do.
 
 import numpy as np
 
-from lptml._sdp_dense import cholesky, inner, product, sandwich, transpose, triangular_inverse
-from lptml._sdp_kernel import solve
-from lptml._sdp_scaling import scale_problem
+from lptml._dense import cholesky, inner, product, sandwich, transpose, triangular_inverse
 from lptml._shared import Indices, Matrices, Matrix, Vector, entry, leaf
-from lptml.certify import (
+from lptml.exact.coordinates import scale_problem
+from lptml.exact.kernel import solve
+from lptml.exact.verify import (
     LEAST_GAP,
     RADIUS,
     SPARE,

@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from lptml.constraints import Floats, Ints
-from lptml.sdp import Certificate, Problem, Solution, Status
+from lptml.exact.sdp import Certificate, Problem, Solution, Status
 
 Solve = Callable[[Ints], Solution]
 

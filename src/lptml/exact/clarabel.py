@@ -15,10 +15,10 @@ import clarabel
 import numpy as np
 from scipy import sparse
 
-from lptml._farkas import repairs
-from lptml.certify import check_optimum
 from lptml.constraints import Floats
-from lptml.sdp import ACCEPT, Problem, Solution, Status, certificate, conclude, failure, infeasible
+from lptml.exact.farkas import repairs
+from lptml.exact.sdp import ACCEPT, Problem, Solution, Status, certificate, conclude, failure, infeasible
+from lptml.exact.verify import check_optimum
 
 
 def solve_clarabel(problem: Problem, tol: float) -> Solution:

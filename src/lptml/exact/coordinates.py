@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lptml._sdp_dense import cholesky, combine, product, sandwich, transpose, triangular_inverse
+from lptml._dense import cholesky, combine, product, sandwich, transpose, triangular_inverse
 from lptml._shared import Matrices, Matrix, Vector, entry, leaf
 
 

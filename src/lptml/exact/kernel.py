@@ -25,7 +25,7 @@ folded.
 
 import numpy as np
 
-from lptml._sdp_dense import (
+from lptml._dense import (
     cholesky,
     cholesky_solve,
     combine,

@@ -24,17 +24,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lptml._farkas import repairs
-from lptml._sdp_attempt import INFEASIBLE, NOTHING_ASKED, OPTIMAL, attempt
-from lptml._sdp_scaling import scale_from_python
-from lptml.certify import (
+from lptml.constraints import ConstraintSet, Floats, Ints
+from lptml.exact.attempt import INFEASIBLE, NOTHING_ASKED, OPTIMAL, attempt
+from lptml.exact.coordinates import scale_from_python
+from lptml.exact.farkas import repairs
+from lptml.exact.verify import (
     Residuals,
     arrays,
     check_certificate,
     check_optimum,
     regulariser_arrays,
 )
-from lptml.constraints import ConstraintSet, Floats, Ints
 
 SOLVERS = ("numba", "clarabel")
 
@@ -214,7 +214,7 @@ def solve_basis(
 
     >>> import numpy as np
     >>> from lptml.constraints import ConstraintSet
-    >>> from lptml.sdp import solve_basis
+    >>> from lptml.exact.sdp import solve_basis
     >>> far = ConstraintSet.from_differences([[1.0, 0.0]], [-1], bounds=(1.0, 2.0))
     >>> solution = solve_basis(far, np.eye(2))
     >>> solution.status
@@ -284,7 +284,7 @@ def solve_problem(
                 return solution
             failed.append(solution)
     if importlib.util.find_spec("clarabel") is not None:
-        from lptml._clarabel import solve_clarabel
+        from lptml.exact.clarabel import solve_clarabel
 
         solution = solve_clarabel(problem, tol)
         if solution.status is not Status.FAILED:

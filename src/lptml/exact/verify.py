@@ -28,7 +28,7 @@ import numpy as np
 from lptml._lapack import NORMAL, UPPER, dsyev
 from lptml._shared import Matrices, Matrix, Vector, entry, leaf
 from lptml.constraints import ConstraintSet, Floats
-from lptml.violation import TOLERANCE
+from lptml.constraints.violation import TOLERANCE
 
 #: A certificate must rule out every metric whose trace, in normalised units, is below this. Under a larger
 #: metric no distance would keep a digit.
@@ -391,7 +391,7 @@ def verify_solution(
     --------
     >>> import numpy as np
     >>> from lptml.constraints import ConstraintSet
-    >>> from lptml.certify import verify_solution
+    >>> from lptml.exact.verify import verify_solution
     >>> far = ConstraintSet.from_differences([[2.0, 0.0]], [-1], bounds=(1.0, 1.0))
     >>> verify_solution(far, np.eye(2), np.diag([0.25, 0.0]), np.array([0.25])).largest < 1e-15
     True
@@ -428,7 +428,7 @@ def verify_certificate(
     --------
     >>> import numpy as np
     >>> from lptml.constraints import ConstraintSet
-    >>> from lptml.certify import verify_certificate
+    >>> from lptml.exact.verify import verify_certificate
     >>> clash = ConstraintSet.from_differences([[1.0], [1.0]], [+1, -1], bounds=(1.0, 2.0))
     >>> check = verify_certificate(clash, np.array([1.0, 1.0]))
     >>> check.valid, round(check.gap, 6)  # every metric fails one of the two by 60%

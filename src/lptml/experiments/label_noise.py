@@ -28,7 +28,7 @@ from lptml.experiments.options import Options
 from lptml.experiments.protocol import Fold, available, folds, prepare, seed_for
 from lptml.experiments.summaries import executions, paired, statistics
 from lptml.noise import adaptive_flips, flip_labels, plant_points
-from lptml.trust import Trust, trust_labels
+from lptml.noise.trust import Trust, trust_labels
 
 NAME = "noise"
 TITLE = "Label noise"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lptml.constraints import Floats, Ints
 
 if TYPE_CHECKING:
-    from lptml._search_result import SearchStatus
+    from lptml.search.result import SearchStatus
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,21 +28,20 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lptml._learned import Learned
-from lptml._projection import SEARCHED, leading_directions, projected
-from lptml._remote import nearby
-from lptml._trial import compile_trial
-from lptml.anneal import Schedule, blend, cool, representative, truncate
-from lptml.canonical import Canonical, canonical, in_memory, solved_quickly
 from lptml.constraints import ConstraintSet, Floats, Source, psd_factor
-from lptml.engines import Engine, make_engine
-from lptml.engines.base import PartitionedSource
-from lptml.labels import LabelledPairs
+from lptml.constraints.labelled_pairs import LabelledPairs
+from lptml.constraints.scaling import blend, feature_scale, representative, truncate
+from lptml.learn.learned import Learned
 from lptml.refine import RefinementInterruptedWarning, Stop
 from lptml.refine import refine as refine_metrics
-from lptml.scaling import feature_scale
+from lptml.refine.anneal import Schedule, cool
+from lptml.refine.canonical import Canonical, canonical, in_memory, solved_quickly
+from lptml.refine.starts import default_starts
 from lptml.search import Progress, SearchResult, SearchStatus, search
-from lptml.starts import default_starts
+from lptml.search.engine import Engine, PartitionedSource, make_engine
+from lptml.search.projection import SEARCHED, leading_directions, projected
+from lptml.search.remote import nearby
+from lptml.search.trial import compile_trial
 
 _SEARCH_SHARE = 0.5  # of a time limit, if refinement follows
 
@@ -136,7 +135,7 @@ def learn(
     >>> from lptml.constraints import ConstraintSet
     >>> from lptml.learn import learn
     >>> X = np.random.default_rng(0).normal(size=(30, 2))
-    >>> pairs = ConstraintSet.from_labels(X, X[:, 0] > 0, bounds=(1.0, 1.0))
+    >>> pairs = LabelledPairs.from_labels(X, X[:, 0] > 0, bounds=(1.0, 1.0))
     >>> learned = learn(pairs, random_state=0)
     >>> learned.violation_rate < learned.trivial_rate
     True
@@ -181,7 +180,7 @@ def learn(
             checkpoint=checkpoint,
             approximate_counting=approximate_counting,
         )
-        starts += [candidate.A if P is None else P.T @ candidate.A @ P for candidate in found.candidates]
+        starts += [each.metric if P is None else P.T @ each.metric @ P for each in found.candidates]
     if prior is not None:
         starts.append(anchor)
     elif temperature > 0:  # the count's refinement brings its own
@@ -451,7 +450,7 @@ def _conclude(
             if exact and solved is not None and solved.cost < cost:
                 A, cost = solved.A, solved.cost  # minimising the trace met a constraint more
         if lower_bound_seconds > 0:
-            from lptml.lower_bounds import certify
+            from lptml.refine.lower_bounds import certify
 
             certified = certify(source, A, time_limit=lower_bound_seconds, random_state=seed)
             lower_bound = certified.lower_bound

@@ -1,6 +1,6 @@
 """Suspects: which labels of points, and which verdicts on pairs, are likely wrong.
 
-For labelled points the work is done by :mod:`lptml.trust`. For bare pairs, of which just "similar" or
+For labelled points the work is done by :mod:`lptml.noise.trust`. For bare pairs, of which just "similar" or
 "dissimilar" is known, the same alternation of metric and trust runs on pairs: a verdict is judged by metrics
 that were fitted without it. The pairs are dealt into five folds; three witnesses are fitted to the others,
 each pair weighted by its trust, and testify about the fold:
@@ -10,8 +10,8 @@ each pair weighted by its trust, and testify about the fold:
 - the **contrast**: the difference of the inverses of the two scatters as a metric, with so large a ridge that
   it does not depart from plain distances without need, in the given or in standardised features, whichever
   tell the kinds apart better: for few pairs and many features;
-- the **metric** of small violation cost (:func:`lptml.anneal.anneal`, stopped at a mild temperature): by how
-  much the pair is on the right side of the threshold.
+- the **metric** of small violation cost (:func:`lptml.refine.anneal.anneal`, stopped at a mild temperature):
+  by how much the pair is on the right side of the threshold.
 
 Testimonies are calibrated, combined and turned into trust as for points, and the mean over three rounds is
 the final verdict.
@@ -25,8 +25,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lptml.constraints import ConstraintSet, Floats, Ints
-from lptml.scatter import TAILS
-from lptml.trust import (
+from lptml.constraints.checks import check_points, check_tuples, check_verdicts, check_weight
+from lptml.constraints.span import span_of_vectors
+from lptml.noise.trust import (
     Trust,
     calibrate,
     noise_rate_near,
@@ -34,7 +35,7 @@ from lptml.trust import (
     together,
     trust_labels,
 )
-from lptml.validation import check_points, check_tuples, check_verdicts, check_weight
+from lptml.points.scatter import TAILS
 
 __all__ = ["PairTrust", "judge", "judge_pairs", "pair_suspicion", "suspicion"]
 
@@ -163,7 +164,7 @@ def pair_suspicion(
     Examples
     --------
     >>> import numpy as np
-    >>> from lptml.suspects import pair_suspicion
+    >>> from lptml.noise.suspects import pair_suspicion
     >>> rng = np.random.default_rng(0)
     >>> V = np.concatenate([rng.normal(size=(60, 2)), rng.normal(size=(60, 2)) + [9.0, 0.0]])
     >>> y = np.repeat([1, -1], 60)
@@ -201,8 +202,12 @@ def _judge_pairs(V: Floats, similar: Ints, weight: Floats, seed: int) -> PairTru
     size = np.sqrt((V**2).mean(axis=0))
     scaled = V / np.where(size > 0, size, 1.0)
     lengths = [_length(V), _length(scaled)]
-    starts = [np.diag((size / size.max()) ** 2) if size.max() > 0 else np.eye(len(size)), np.eye(len(size))]
-    given, V = V, scaled
+    plain = np.ones(len(size))
+    span = span_of_vectors(scaled, scale=plain)
+    unscaled = (size / size.max()) ** 2 if size.max() > 0 else plain
+    starts = [span.diagonal_inside(each) for each in (unscaled, plain)]
+    given = span_of_vectors(V, scale=plain).coordinates(V)
+    V = scaled = span.coordinates(scaled)
     order = rng.permutation(len(V))
     fold = np.empty(len(V), dtype=np.int64)
     fold[order[np.argsort(similar[order], kind="stable")]] = np.arange(len(V)) % _FOLDS
@@ -288,7 +293,7 @@ def _contrast(V: Floats, similar: Ints, w: Floats, tested: Floats) -> Floats:
 
 def _metric(V: Floats, similar: Ints, w: Floats, tested: Floats, start: Floats, seed: int) -> Floats:
     """How far the tested pairs are inside the threshold of a metric of small violation cost."""
-    from lptml.anneal import anneal
+    from lptml.refine.anneal import anneal
 
     if len(V) > _MOST_PAIRS:
         rows = np.linspace(0, len(V) - 1, _MOST_PAIRS).astype(np.int64)

@@ -46,7 +46,8 @@ from numpy.typing import NDArray
 
 from lptml._threads import SMALL, single_threaded
 from lptml.constraints import Floats, Ints
-from lptml.scatter import (
+from lptml.constraints.span import span_of_points
+from lptml.points.scatter import (
     SHRINKAGE,
     TAILS,
     clipped,
@@ -82,7 +83,7 @@ class Trust:
     Examples
     --------
     >>> import numpy as np
-    >>> from lptml.trust import trust_labels
+    >>> from lptml.noise.trust import trust_labels
     >>> X = np.random.default_rng(0).normal(size=(60, 2)) + np.repeat([[-4.0, 0.0], [4.0, 0.0]], 30, axis=0)
     >>> y = np.repeat([0, 1], 30)
     >>> y[0] = 1
@@ -153,6 +154,9 @@ def trust_labels(
         return Trust(certain, certain, np.zeros(N), 0.0)
     rng = np.random.default_rng(0) if rng is None else rng
     with single_threaded(N <= SMALL):
+        if X.shape[1] > N:  # outliers are pulled in first: they are seen feature by feature
+            X = clipped(X)
+            X = span_of_points(X, np.ones(X.shape[1])).coordinates(X)
         return _alternate(X, codes, K, given, rounds, rng)
 
 
@@ -194,7 +198,7 @@ def strangeness(X: Floats, codes: Ints, n_classes: int, weight: Floats) -> Float
     Examples
     --------
     >>> import numpy as np
-    >>> from lptml.trust import strangeness
+    >>> from lptml.noise.trust import strangeness
     >>> X = np.random.default_rng(0).normal(size=(60, 2)) + np.repeat([[-4.0, 0.0], [4.0, 0.0]], 30, axis=0)
     >>> X[0] = [-100.0, 0.0]
     >>> np.flatnonzero(strangeness(X, np.repeat([0, 1], 30), 2, np.ones(60)))

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lptml.scatter import squared_distances
-from lptml.validation import Floats, Ints
+from lptml.constraints.checks import Floats, Ints
+from lptml.points.scatter import squared_distances
 
 _BLOCK = 1024
 
@@ -23,7 +23,7 @@ def nearest(points: Floats, queries: Floats, k: int, own: Ints | None = None) ->
     Examples
     --------
     >>> import numpy as np
-    >>> from lptml._nearest import nearest
+    >>> from lptml.points.nearest import nearest
     >>> Z = np.array([[0.0], [1.0], [3.0]])
     >>> nearest(Z, Z, 1, own=np.arange(3)).ravel()
     array([1, 0, 1])

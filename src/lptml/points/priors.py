@@ -12,7 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from lptml.constraints import Floats, Ints, psd_factor
-from lptml.scatter import WithinClass, clipped, robust_scale, whitening, within_class
+from lptml.constraints.scaling import standard_deviation
+from lptml.points.scatter import WithinClass, clipped, robust_scale, whitening, within_class
 
 __all__ = ["NAMES", "discriminant", "make_prior", "mean", "standardised", "within"]
 
@@ -39,7 +40,7 @@ def make_prior(name: str, X: Floats, codes: Ints, weight: Floats | None = None) 
     Examples
     --------
     >>> import numpy as np
-    >>> from lptml.priors import make_prior
+    >>> from lptml.points.priors import make_prior
     >>> X = np.random.default_rng(0).normal(size=(60, 2)) * [1.0, 10.0]
     >>> X[30:, 0] += 8.0
     >>> L = make_prior("discriminant", X, np.repeat([0, 1], 30))
@@ -60,8 +61,7 @@ def make_prior(name: str, X: Floats, codes: Ints, weight: Floats | None = None) 
 
 def standardised(X: Floats) -> Floats:
     """Every feature divided by its standard deviation."""
-    spread = X.std(axis=0)
-    return np.diag(1.0 / np.where(spread > 1e-12 * np.abs(X).max(axis=0, initial=0.0), spread, 1.0))
+    return np.diag(1.0 / standard_deviation(X))
 
 
 def within(fit: WithinClass, scale: Floats) -> Floats:
@@ -97,7 +97,7 @@ def mean(X: Floats, parts: Sequence[tuple[float, Floats]]) -> Floats:
     Examples
     --------
     >>> import numpy as np
-    >>> from lptml import priors
+    >>> from lptml.points import priors
     >>> X = np.random.default_rng(0).normal(size=(50, 2))
     >>> L = priors.mean(X, [(0.5, np.eye(2)), (0.5, 7.0 * np.eye(2))])
     >>> float((L.T @ L)[0, 1]), bool(np.isclose((L.T @ L)[0, 0], (L.T @ L)[1, 1]))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lptml.constraints import Floats, Ints
+from lptml.constraints.constraint_set import Floats, Ints
 
 __all__ = [
     "SHRINKAGE",
@@ -46,7 +46,7 @@ def robust_scale(X: Floats) -> Floats:
     Examples
     --------
     >>> import numpy as np
-    >>> from lptml.scatter import robust_scale
+    >>> from lptml.points.scatter import robust_scale
     >>> x = np.r_[np.linspace(-1, 1, 99), 1e6]
     >>> bool(robust_scale(x[:, None])[0] < 1)
     True
@@ -77,7 +77,7 @@ def uncorrelated(X: Floats, rounds: int = 20) -> Floats:
     Examples
     --------
     >>> import numpy as np
-    >>> from lptml.scatter import uncorrelated
+    >>> from lptml.points.scatter import uncorrelated
     >>> X = np.random.default_rng(0).normal(size=(500, 2)) @ [[30.0, 10.0], [0.0, 0.1]]
     >>> Z = uncorrelated(X)
     >>> bool(abs(np.corrcoef(Z.T)[0, 1]) < 0.05)

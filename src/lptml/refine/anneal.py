@@ -26,13 +26,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lptml._minibatches import Batches, batches_of
 from lptml._threads import single_threaded
 from lptml.constraints import ConstraintSet, Floats, Source
-from lptml.scaling import feature_scale, scale_metric, unscale_metric
+from lptml.constraints.scaling import (
+    blend,
+    feature_scale,
+    representative,
+    scale_metric,
+    truncate,
+    unscale_metric,
+)
+from lptml.refine.minibatches import Batches, batches_of
 
-#: Constraints that stand for a source too large to look at as a whole, when scales and starts are chosen.
-SAMPLE = 20_000
 _WARM = 0.05  # final temperature from which NumPy in single precision does it
 _SERIAL = 1e9  # below this many multiplications a step, the threads of BLAS cost more than they bring
 
@@ -106,10 +111,10 @@ def anneal(
     Examples
     --------
     >>> import numpy as np
-    >>> from lptml.constraints import ConstraintSet
-    >>> from lptml.anneal import anneal
+    >>> from lptml.constraints import ConstraintSet, LabelledPairs
+    >>> from lptml.refine.anneal import anneal
     >>> X = np.random.default_rng(0).normal(size=(40, 2))
-    >>> pairs = ConstraintSet.from_labels(X, X[:, 0] > 0, bounds=(1.0, 1.0))
+    >>> pairs = LabelledPairs.from_labels(X, X[:, 0] > 0, bounds=(1.0, 1.0))
     >>> A = anneal(pairs, np.eye(2))
     >>> pairs.cost(A) < pairs.best_identity().cost
     True
@@ -203,13 +208,6 @@ def _descend(
     return G
 
 
-def representative(source: Source, rng: np.random.Generator, size: int = SAMPLE) -> ConstraintSet:
-    """The constraints themselves when there are few, else a random sample of them."""
-    if source.n <= size:
-        return source if isinstance(source, ConstraintSet) else source.take(np.arange(source.n))
-    return source.take(np.unique(rng.integers(source.n, size=size)))
-
-
 def rescaled(sample: ConstraintSet, A: Floats) -> Floats:
     """A at its best scale; where that is zero, at the scale where half of the lower bounds hold.
 
@@ -228,28 +226,9 @@ def rescaled(sample: ConstraintSet, A: Floats) -> Floats:
     return A / float(np.median(ratio)) if len(ratio) else A
 
 
-def blend(sample: ConstraintSet, A: Floats, prior: Floats, share: float) -> Floats:
-    """(1 - share) A + share c prior, where c gives the prior the mean squared distance of A."""
-    V = sample.V
-    of_A, of_prior = (float(np.einsum("ij,ij->", V @ metric, V)) for metric in (A, prior))
-    if not (of_A > 0 and of_prior > 0):
-        return A
-    return (1 - share) * A + (share * of_A / of_prior) * prior
-
-
-def truncate(A: Floats, rank: int, scale: Floats) -> Floats:
-    """The metric of at most this rank that is closest to A in features divided by ``scale``."""
-    eigenvalues, Q = np.linalg.eigh(scale_metric(A, scale))
-    top = Q[:, -rank:] * np.sqrt(np.maximum(eigenvalues[-rank:], 0.0))
-    return unscale_metric(top @ top.T, scale)
-
-
 def _starting_factor(A: Floats, rank: int | None) -> Floats:
     """G of shape (k, d) with G'G near A. A row of zeros has no gradient, so none is left at zero."""
     eigenvalues, Q = np.linalg.eigh(A)
     k = len(A) if rank is None else rank
     top = np.maximum(eigenvalues[-k:], 1e-4 * max(float(eigenvalues[-1]), 1e-300))
     return np.ascontiguousarray((Q[:, -k:] * np.sqrt(top)).T)
-
-
-__all__ = ["Schedule", "anneal", "blend", "cool", "representative", "rescaled", "truncate"]

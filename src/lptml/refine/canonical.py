@@ -13,7 +13,7 @@ import numpy as np
 
 from lptml.constraints import ConstraintSet, Floats, Ints, Source
 from lptml.exact import exact_lptml, make_objective
-from lptml.sdp import Status
+from lptml.exact.sdp import Status
 
 _ENTRIES = 20_000_000  # n d
 _FEATURES = 16
@@ -69,7 +69,7 @@ def canonical(
     --------
     >>> import numpy as np
     >>> from lptml.constraints import ConstraintSet
-    >>> from lptml.canonical import canonical
+    >>> from lptml.refine.canonical import canonical
     >>> pairs = ConstraintSet.from_differences([[2.0], [3.0], [0.1]], [-1, -1, -1], bounds=(1.0, 1.0))
     >>> solved = canonical(pairs, np.eye(1))
     >>> solved.A.round(6).tolist(), solved.support.tolist()

@@ -29,11 +29,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
-from lptml._remote import nearby
-from lptml.certify import verify_certificate
 from lptml.constraints import Floats, Ints, Source
-from lptml.engines.base import PartitionedSource
-from lptml.sdp import Solution, Status, solve_basis
+from lptml.exact.sdp import Solution, Status, solve_basis
+from lptml.exact.verify import verify_certificate
+from lptml.search.engine import PartitionedSource
+from lptml.search.remote import nearby
 
 _LISTED = 20_000  # constraints that are searched for contradictions
 _DIRECT = 120  # constraints that one semidefinite program takes; more go through Algorithm 1
@@ -137,7 +137,7 @@ def certify(
 
     >>> import numpy as np
     >>> from lptml.constraints import ConstraintSet
-    >>> from lptml.lower_bounds import certify
+    >>> from lptml.refine.lower_bounds import certify
     >>> V = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 2.0], [0.0, 1.0]])
     >>> pairs = ConstraintSet.from_differences(V, [+1, -1, +1, -1], bounds=(1.0, 2.0))
     >>> certified = certify(pairs, np.eye(2))

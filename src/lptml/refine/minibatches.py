@@ -9,10 +9,10 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from lptml.comparisons import LabelledTriplets
 from lptml.constraints import ConstraintSet, Floats, Ints, Source, rows_at
-from lptml.indexed import IndexedPairs
-from lptml.labels import LabelledPairs
+from lptml.constraints.indexed_pairs import IndexedPairs
+from lptml.constraints.labelled_pairs import LabelledPairs
+from lptml.constraints.labelled_triplets import LabelledTriplets
 
 __all__ = ["Batches", "batches_of"]
 
@@ -119,7 +119,7 @@ class _Rows:
     def _factors(self, squares: list[Reals], temperature: float) -> list[Reals]:
         """Twice the derivatives of the cost by |G v|^2 and |G w|^2."""
         from lptml._compile import announce
-        from lptml._refine_kernel import smooth_rows
+        from lptml.refine.kernels import smooth_rows
 
         announce(smooth_rows)
         square, near = squares[0].astype(np.float64), np.empty(0)
@@ -159,7 +159,7 @@ class _PointBatches:
 
     def gradient(self, G: Floats, temperature: float) -> Floats:
         from lptml._compile import announce
-        from lptml._refine_kernel import smooth_gram
+        from lptml.refine.kernels import smooth_gram
 
         pairs, index = self._pairs, self._next()
         X, y, weight = pairs.X[index], self._y[index], self._weight[index]

@@ -23,10 +23,10 @@ from math import comb
 import numpy as np
 
 from lptml._compile import announce
-from lptml._refine_kernel import enumerate_lines, inside, sweep
 from lptml.constraints import ConstraintSet, Floats, Source
-from lptml.scaling import feature_scale, scale_metric, unscale_metric
-from lptml.violation import limit
+from lptml.constraints.scaling import feature_scale, scale_metric, unscale_metric
+from lptml.constraints.violation import limit
+from lptml.refine.kernels import enumerate_lines, inside, sweep
 
 #: Flips that ``enumerate_metrics`` may sort: about 0.1 s.
 ENUMERABLE = 6_000_000
@@ -153,7 +153,7 @@ def polish(
     --------
     >>> import numpy as np
     >>> from lptml.constraints import ConstraintSet
-    >>> from lptml.polish import polish
+    >>> from lptml.refine.polish import polish
     >>> pairs = ConstraintSet.from_differences([[3.0, 0.0], [0.0, 1.0]], [+1, -1], bounds=(1.0, 1.0))
     >>> pairs.cost(np.eye(2)), pairs.cost(polish(pairs, np.eye(2)))
     (1.0, 0.0)

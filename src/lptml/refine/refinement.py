@@ -26,15 +26,15 @@ from enum import Enum
 
 import numpy as np
 
-from lptml._remote import Remote, nearby
-from lptml.anneal import Schedule, anneal, cool, representative, truncate
-from lptml.canonical import in_memory
 from lptml.constraints import Floats, Source
-from lptml.counting import best_multiple
-from lptml.engines.base import PartitionedSource
-from lptml.polish import enumerate_metrics, is_enumerable, polish
-from lptml.scaling import feature_scale
-from lptml.starts import default_starts, rank_one_starts
+from lptml.constraints.counting import best_multiple
+from lptml.constraints.scaling import feature_scale, representative, truncate
+from lptml.refine.anneal import Schedule, anneal, cool
+from lptml.refine.canonical import in_memory
+from lptml.refine.polish import enumerate_metrics, is_enumerable, polish
+from lptml.refine.starts import default_starts, rank_one_starts
+from lptml.search.engine import PartitionedSource
+from lptml.search.remote import Remote, nearby
 
 #: Up to this many multiplications (n d^2) a count is exact throughout; above it only for the finalists.
 _EXACT_WORK = 2e9
@@ -138,10 +138,10 @@ def refine(
     Examples
     --------
     >>> import numpy as np
-    >>> from lptml.constraints import ConstraintSet
+    >>> from lptml.constraints import ConstraintSet, LabelledPairs
     >>> from lptml.refine import refine
     >>> X = np.random.default_rng(0).normal(size=(40, 3))
-    >>> pairs = ConstraintSet.from_labels(X, X[:, 0] > 0, bounds=(1.0, 1.0))
+    >>> pairs = LabelledPairs.from_labels(X, X[:, 0] > 0, bounds=(1.0, 1.0))
     >>> refine(pairs).cost < pairs.best_identity().cost
     True
     """

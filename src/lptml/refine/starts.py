@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from lptml.constraints import ConstraintSet, Floats
-from lptml.scaling import feature_scale
+from lptml.constraints.scaling import feature_scale
 
 _SINGLE_FEATURES = 10  # features up to which each is tried as a metric of its own
 
@@ -29,7 +29,7 @@ def default_starts(sample: ConstraintSet) -> list[Floats]:
     Examples
     --------
     >>> from lptml.constraints import ConstraintSet
-    >>> from lptml.starts import default_starts
+    >>> from lptml.refine.starts import default_starts
     >>> pairs = ConstraintSet.from_differences([[3.0, 0.0], [0.0, 1.0]], [+1, -1], bounds=(1.0, 1.0))
     >>> default_starts(pairs)[0].diagonal().round(3)
     array([0.222, 2.   ])

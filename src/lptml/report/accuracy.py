@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lptml._nearest import majority, nearest
-from lptml._report.views import FloatArray
 from lptml._threads import share_out, single_threaded
-from lptml.cross_validation import deal
-from lptml.priors import standardised
+from lptml.constraints.scaling import standard_deviation
+from lptml.points.nearest import majority, nearest
+from lptml.report.views import FloatArray
+from lptml.select.cross_validation import deal
 
 Progress = Callable[[int, int], None]
 MOST_ROWS = 4000  # of the accuracy: its standard error is half a percent by then
@@ -61,8 +61,8 @@ def neighbour_accuracy(
         learned = clone(estimator).fit(X[train], y[train])
         centred = X - X[train].mean(axis=0)
         found = []
-        for L in (np.eye(X.shape[1]), standardised(X[train]), learned.components_):
-            Z = centred @ L.T
+        scaled = centred / standard_deviation(X[train])
+        for Z in (centred, scaled, centred @ learned.components_.T):
             near = nearest(Z[train], Z[test], min(k, len(train)))
             found.append(majority(codes[train], near) == codes[test])
         return found

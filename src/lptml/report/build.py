@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lptml._report import views, words
-from lptml._report.accuracy import Accuracy, Progress, neighbour_accuracy, verdict_auc
-from lptml._report.page import Page
+from lptml.report import views, words
+from lptml.report.accuracy import Accuracy, Progress, neighbour_accuracy, verdict_auc
+from lptml.report.page import Page
 
 __all__ = ["Page", "labels_report", "pairs_report"]
 
@@ -281,9 +281,9 @@ def _histogram(distances: views.PairDistances, bounds: tuple[float, float] | Non
 
 
 def _metric(estimator: Any, points: NDArray[Any], feature_names: Sequence[str] | None) -> dict[str, Any]:
-    A = estimator.components_.T @ estimator.components_
-    names = views.feature_names(estimator, len(A), None if feature_names is None else list(feature_names))
-    weights = views.feature_weights(A, points, names)
+    L = estimator.components_
+    given = None if feature_names is None else list(feature_names)
+    weights = views.feature_weights(L, points, views.feature_names(estimator, L.shape[1], given))
     return {
         "weights": {
             "names": weights.names,

@@ -73,7 +73,7 @@ class Page:
         except ImportError:
             raise ImportError("the report needs jinja2: pip install 'lptml[cli]'") from None
 
-        files = resources.files("lptml._report")
+        files = resources.files("lptml.report")
         read = {n: (files / n).read_text("utf-8") for n in ("page.html", "page.css", *SCRIPTS)}
         environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
         script = "".join(read[name] for name in SCRIPTS)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lptml._nearest import majority
+from lptml.points.nearest import majority
 
 FloatArray = NDArray[np.float64]
 SAMPLE = 40_000  # pairs whose distances are drawn: a histogram does not change visibly beyond
@@ -20,8 +20,10 @@ def plane(X: FloatArray) -> FloatArray:
     A one-dimensional set keeps its only axis and gets zeros for the other.
     """
     centred = X - X.mean(axis=0)  # (n, d)
-    _, vectors = np.linalg.eigh(centred.T @ centred)
-    axes = vectors[:, ::-1][:, :2]  # (d, <= 2)
+    if X.shape[1] > len(X):
+        axes = np.linalg.svd(centred, full_matrices=False)[2][:2].T  # (d, <= 2)
+    else:
+        axes = np.linalg.eigh(centred.T @ centred)[1][:, ::-1][:, :2]
     axes = axes * np.where(axes.sum(axis=0) < 0, -1.0, 1.0)
     flat = centred @ axes
     return flat if flat.shape[1] == 2 else np.column_stack([flat, np.zeros(len(flat))])
@@ -62,15 +64,16 @@ class FeatureWeights:
     left_out: int
 
 
-def feature_weights(A: FloatArray, X: FloatArray, names: list[str], limit: int = 30) -> FeatureWeights:
-    """The weights of the ``limit`` heaviest features of the metric A on the points X."""
-    carried = np.diag(A) * X.var(axis=0)  # (d,)
+def feature_weights(L: FloatArray, X: FloatArray, names: list[str], limit: int = 30) -> FeatureWeights:
+    """The weights of the ``limit`` heaviest features of the metric A = L'L on the points X."""
+    squares = np.einsum("ij,ij->j", L, L)  # (d,): the diagonal of A
+    carried = squares * X.var(axis=0)
     total = carried.sum()
     share = carried / total if total > 0 else np.zeros_like(carried)
     heaviest = np.argsort(-share, kind="stable")[:limit]
-    root = np.sqrt(np.maximum(np.diag(A), 0.0))[heaviest]
-    root = np.where(root > 0, root, np.inf)
-    correlation = np.clip(A[np.ix_(heaviest, heaviest)] / np.outer(root, root), -1.0, 1.0)
+    root = np.sqrt(squares[heaviest])
+    among = L[:, heaviest] / np.where(root > 0, root, np.inf)  # (k, limit)
+    correlation = np.clip(among.T @ among, -1.0, 1.0)
     return FeatureWeights(
         [names[j] for j in heaviest], share[heaviest], correlation, max(0, len(names) - limit)
     )

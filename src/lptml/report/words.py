@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from lptml._report import views
-from lptml._report.accuracy import MOST_ROWS, Accuracy
-from lptml._report.page import Tile
 from lptml._version import __version__
+from lptml.report import views
+from lptml.report.accuracy import MOST_ROWS, Accuracy
+from lptml.report.page import Tile
 
 
 def headline(

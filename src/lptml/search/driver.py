@@ -10,22 +10,33 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from types import FrameType, TracebackType
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lptml._reduction import Entry, Leaderboard
-from lptml._trial import Candidate, Problem, TrialStatus, extend_trial, more_rows, score
 from lptml.constraints import Floats, Ints, Source
-from lptml.engines.base import PartitionedSource, Session, Unit, UnitResult
+from lptml.search.engine import PartitionedSource, Session
+from lptml.search.leaderboard import Leaderboard
+from lptml.search.trial import (
+    ROUNDS,
+    Candidate,
+    Problem,
+    TrialStatus,
+    Unit,
+    UnitResult,
+    count,
+    draw,
+    extend_trial,
+    identity,
+    more_rows,
+)
 
 _FIRST_UNIT = 4  # trials, before any was timed
 _BATCH_ROWS = 1 << 20  # rows of samples that one pass over a partitioned source brings
-_ROUNDS = 200
 
 
 @dataclass
@@ -48,30 +59,21 @@ class Run:
 
     def start(self, problem: Problem) -> None:
         """Put the best multiple of the identity on the board, so that the result is never worse."""
-        identity = Candidate(TrialStatus.FEASIBLE, np.eye(problem.d), 0)
-        _, A, scale, cost, mask, looked, _ = score(problem, identity)
-        self.board.start(
-            Entry(-1, A, scale, cost, problem.penalty(A), [mask] if problem.paired_counts else [])
-        )
-        self.history.append((-1, self.elapsed, cost))
-        self.looked += looked
+        first = identity(problem)
+        self.board.start(first)
+        self.history.append((-1, self.elapsed, first.cost))
+        self.looked += first.looked
 
-    def absorb(self, problem: Problem, result: UnitResult) -> Iterator[Entry]:
-        """Take in the trials of a result one after another; yields each one that leads when it comes."""
-        numbers = (result.status, result.looked, result.solves, result.scale, result.cost)
-        for k, (status, looked, solves, scale, cost) in enumerate(zip(*(each.tolist() for each in numbers))):
-            self.next_trial = result.first + k + 1
-            self.statuses[status] += 1
-            self.looked += looked
-            self.solves += solves
-            if not cost < self.board.limit:
-                continue
-            A = result.A[k]
-            masks = [result.violated[k]] if problem.paired_counts else []
-            entry = Entry(result.first + k, A, scale, cost, problem.penalty(A), masks)
-            if self.board.add(entry):
-                self.history.append((entry.trial, self.elapsed, cost))
-                yield entry
+    def absorb(self, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+        """Take in candidates in the order of trials; yields each one that leads when it comes."""
+        for candidate in candidates:
+            self.next_trial = candidate.trial + 1
+            self.statuses[candidate.status] += 1
+            self.looked += candidate.looked
+            self.solves += candidate.solves
+            if self.board.add(candidate):
+                self.history.append((candidate.trial, self.elapsed, candidate.cost))
+                yield candidate
 
     def proven_cost(self, problem: Problem, source: Source | PartitionedSource) -> float:
         """The leader's cost over all constraints; counted only when its estimate may end the search."""
@@ -138,22 +140,22 @@ def units(
     """Units of the trials ``first`` to ``total``; from partitions, samples are taken a batch a pass."""
     while first < total:
         if problem.source is not None:
-            count = pace.unit(session, total - first)
-            yield Unit(first, count)
-            first += count
+            size = pace.unit(session, total - first)
+            yield Unit(first, size)
+            first += size
             continue
         heads: list[Ints] = []
         rows = 0
         while first + len(heads) < total and rows < _BATCH_ROWS:
-            heads.append(problem.sample(first + len(heads)).head(problem.head))
+            heads.append(draw(problem, first + len(heads)).sample.head(problem.head))
             rows += len(heads[-1])
         samples = cast(PartitionedSource, source).take_batch(heads)
         last = first + len(samples)
         while first < last:
-            count = min(pace.unit(session, total - first), last - first)
-            yield Unit(first, count, tuple(samples[:count]))
-            samples = samples[count:]
-            first += count
+            size = min(pace.unit(session, total - first), last - first)
+            yield Unit(first, size, tuple(samples[:size]))
+            samples = samples[size:]
+            first += size
 
 
 def in_order(results: Iterator[UnitResult | None], first: int) -> Iterator[UnitResult | None]:
@@ -172,41 +174,31 @@ def in_order(results: Iterator[UnitResult | None], first: int) -> Iterator[UnitR
 
 def complete(problem: Problem, source: PartitionedSource, result: UnitResult) -> UnitResult:
     """Finish what a unit left to the driver: pending trials, and exact counts when these were asked for."""
-    arrays = {
-        name: getattr(result, name).copy()
-        for name in ("status", "A", "scale", "cost", "violated", "looked", "solves")
-    }
-    open_trials = {
-        p.trial: Candidate(TrialStatus.PENDING, p.A, int(result.solves[p.trial - result.first]), p.active)
-        for p in result.pending
-    }
-    for step in range(_ROUNDS):
-        if not open_trials:
+    candidates = list(result.candidates)
+    pending = [k for k, candidate in enumerate(candidates) if candidate.status is TrialStatus.PENDING]
+    for step in range(ROUNDS):
+        if not pending:
             break
-        requests = [(candidate.A, problem.sample(trial)) for trial, candidate in open_trials.items()]
+        requests = [(candidates[k].A, draw(problem, candidates[k].trial).sample) for k in pending]
         found = source.worst(requests, more_rows(problem))
-        for trial, (_, rows) in zip(list(open_trials), found):
-            candidate, done = extend_trial(problem, trial, step, open_trials[trial], rows)
-            open_trials[trial] = candidate
+        still = []
+        for k, (_, rows) in zip(pending, found):
+            candidates[k], done = extend_trial(problem, step, candidates[k], rows)
             if done:
-                _put(arrays, trial - result.first, score(problem, candidate))
-                del open_trials[trial]
-    for trial, candidate in open_trials.items():
-        failed = Candidate(TrialStatus.FAILED, candidate.A, candidate.solves)
-        _put(arrays, trial - result.first, score(problem, failed))
+                candidates[k] = count(problem, candidates[k])
+            else:
+                still.append(k)
+        pending = still
+    for k in pending:
+        candidates[k] = replace(candidates[k], status=TrialStatus.FAILED, active=None)
     if problem.exact_counts:
-        usable = np.flatnonzero(np.isfinite(arrays["cost"]))
-        metrics = arrays["scale"][usable, None, None] * arrays["A"][usable]
-        if len(usable):
-            penalties = [problem.penalty(A) for A in metrics]
-            arrays["cost"][usable] = source.cost(metrics) + np.array(penalties)
-            arrays["looked"][usable] += problem.n
-    return UnitResult(first=result.first, seconds=result.seconds, **arrays)
-
-
-def _put(arrays: dict[str, NDArray[Any]], k: int, row: tuple[Any, ...]) -> None:
-    for name, value in zip(("status", "A", "scale", "cost", "violated", "looked", "solves"), row):
-        arrays[name][k] = value
+        counted = [candidate for candidate in candidates if np.isfinite(candidate.cost)]
+        if counted:
+            costs = source.cost(np.array([candidate.metric for candidate in counted]))
+            for candidate, cost in zip(counted, costs.tolist()):
+                candidate.cost = cost + problem.penalty(candidate.metric)
+                candidate.looked += problem.n
+    return UnitResult(result.first, tuple(candidates), result.seconds)
 
 
 def cost_of(source: Source | PartitionedSource, A: Floats) -> float:

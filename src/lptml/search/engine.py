@@ -1,6 +1,6 @@
-"""The contract between the search and what runs it: small Protocols and the messages between them.
+"""The contract between the search and the engines that run its trials: small Protocols and their messages.
 
-The driver (search.py) numbers the trials of Algorithm 2, cuts them into units of consecutive trials, hands
+The driver (run.py) numbers the trials of Algorithm 2, cuts them into units of consecutive trials, hands
 the units to an engine's session and reduces the results in the order of trials. A unit is idempotent: its
 result depends on the problem and the trial numbers alone, so an engine may run it anywhere, twice, or again
 after a worker's death, and the search ends with the same metric, bit for bit.
@@ -14,61 +14,29 @@ needs from constraints is a count: ``PartitionedSource`` is these operations.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+import importlib
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, Protocol, runtime_checkable
 
 from lptml.constraints import ConstraintSet, Floats, Ints
-from lptml.sampling import Sample
+from lptml.search.sampling import Sample
+from lptml.search.trial import Problem, Unit, UnitResult
 
-if TYPE_CHECKING:
-    from lptml._trial import Problem
+#: Module and class of every engine known by name; modules are imported when they are asked for.
+_ENGINES = {
+    "local": ("lptml.engines.local", "LocalEngine"),
+    "dask": ("lptml.engines.dask", "DaskEngine"),
+    "spark": ("lptml.engines.spark", "SparkEngine"),
+}
 
-
-@dataclass(frozen=True, eq=False)
-class Unit:
-    """Consecutive trials: the task that an engine maps.
-
-    ``samples`` holds the head of each trial's sample when the source is partitioned; with a source in memory
-    it is None and the worker takes the rows.
-    """
-
-    first: int
-    count: int
-    samples: tuple[ConstraintSet, ...] | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Pending:
-    """A trial whose head is feasible while its sample goes on; the driver continues it on the partitions."""
-
-    trial: int
-    A: Floats
-    active: ConstraintSet
-
-
-@dataclass(frozen=True, eq=False)
-class UnitResult:
-    """What the trials of a unit found, one entry a trial."""
-
-    first: int
-    status: NDArray[np.int8]  # (k,) TrialStatus
-    A: Floats  # (k, d, d) the candidates before scaling
-    scale: Floats  # (k,) the best multiple on the scored constraints
-    cost: Floats  # (k,) what it costs there, or everywhere when counting is exact; inf: no candidate
-    violated: NDArray[np.uint8]  # (k, bytes) packed bits over the scored constraints, for the sequential test
-    looked: Ints  # (k,) constraints whose value was computed to count
-    solves: Ints  # (k,) basis problems solved
-    seconds: float
-    pending: tuple[Pending, ...] = field(default=())
-
-    @property
-    def count(self) -> int:
-        return len(self.status)
+#: How the addresses of each kind of cluster begin.
+_ADDRESSES = {
+    "dask": ("tcp://", "tls://", "ws://", "wss://", "ucx://", "inproc://"),
+    "spark": ("spark://", "k8s://", "yarn", "local[", "local-cluster["),
+}
+#: Packages whose objects (a client, a session) stand for an engine.
+_PACKAGES = {"distributed": "dask", "pyspark": "spark"}
 
 
 class Session(Protocol):
@@ -138,3 +106,63 @@ class PartitionedSource(Protocol):
 
     def trivial_costs(self) -> tuple[float, float]:
         """The costs of A = 0 and of a multiple of the identity that grows without limit."""
+
+
+def make_engine(engine: Any, *, n_jobs: int | None = None) -> Engine:
+    """An engine by its name, by the address or an object of its cluster, or the engine itself.
+
+    Parameters
+    ----------
+    engine : str, distributed.Client, pyspark.sql.SparkSession or Engine
+        "local", "dask" or "spark"; the address of a Dask scheduler ("tcp://host:8786") or a Spark master
+        ("spark://host:7077", "yarn"); a client, a session; or an object with the interface of
+        ``engines.base.Engine``.
+    n_jobs : int or None
+        For the local engine; clusters have the workers they have.
+
+    Examples
+    --------
+    >>> from lptml.search.engine import make_engine
+    >>> make_engine("local", n_jobs=2).name
+    'local'
+    """
+    if isinstance(engine, str):
+        kind = kind_of(engine)
+        if kind != engine:
+            return _factory(kind)(engine)
+        return _factory(kind)(n_jobs) if kind == "local" else _factory(kind)()
+    for base in type(engine).__mro__:
+        package = base.__module__.split(".")[0]
+        if package in _PACKAGES:
+            return _factory(_PACKAGES[package])(engine)
+    if isinstance(engine, Engine):
+        return engine
+    raise ValueError(f"engine must be one of {sorted(_ENGINES)} or an Engine, got {engine!r}")
+
+
+def kind_of(engine: str) -> str:
+    """ "local", "dask" or "spark" for the name of an engine or the address of a cluster.
+
+    Examples
+    --------
+    >>> from lptml.engines import kind_of
+    >>> kind_of("spark"), kind_of("tcp://host:8786")
+    ('spark', 'dask')
+    """
+    for kind, starts in _ADDRESSES.items():
+        if engine.startswith(starts):
+            return kind
+    if engine not in _ENGINES:
+        raise ValueError(f"engine must be one of {sorted(_ENGINES)} or a cluster's address, got {engine!r}")
+    return engine
+
+
+def _factory(kind: str) -> Callable[..., Engine]:
+    module, name = _ENGINES[kind]
+    try:
+        factory: Callable[..., Engine] = getattr(importlib.import_module(module), name)
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f"engine={kind!r} needs the package {error.name!r}: pip install 'lptml[{kind}]'"
+        ) from error
+    return factory

@@ -30,7 +30,7 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lptml.sampling import probability_grid
+from lptml.search.sampling import probability_grid
 
 
 def theoretical_trials(n: int, d: int, epsilon: float, delta: float) -> int:
@@ -55,7 +55,7 @@ def theoretical_trials(n: int, d: int, epsilon: float, delta: float) -> int:
 
     Examples
     --------
-    >>> from lptml.guarantees import theoretical_trials
+    >>> from lptml.search.guarantees import theoretical_trials
     >>> theoretical_trials(n=100, d=1, epsilon=0.5, delta=0.05)
     5316
     >>> len(str(theoretical_trials(n=3916, d=13, epsilon=0.5, delta=0.05)))
@@ -94,7 +94,7 @@ def achieved_confidence(probabilities: ArrayLike, counts: Sequence[int], d: int,
 
     Examples
     --------
-    >>> from lptml.guarantees import achieved_confidence
+    >>> from lptml.search.guarantees import achieved_confidence
     >>> achieved_confidence([1.0, 0.5], [1, 100], d=2, violated=3)
     0.95...
     """

@@ -12,44 +12,16 @@ on up to all scored ones.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lptml.constraints import ConstraintSet, Floats
-from lptml.counting import best_multiple, cannot_beat, violations
+from lptml.constraints.counting import best_multiple, cannot_beat, violations
+from lptml.search.trial import Candidate, TrialStatus
 
 _CROWD = 64  # undecided candidates before they are compared on more constraints
-
-
-@dataclass(eq=False)
-class Entry:
-    """A candidate on the board."""
-
-    trial: int
-    A: Floats  # (d, d), before scaling
-    scale: float
-    cost: float  # estimated from the rows of its level, the penalty included
-    rate: float  # the penalty eta <R, A>, before scaling
-    masks: list[NDArray[np.uint8]] = field(default_factory=list)  # violations on the rows of each level
-
-    @property
-    def metric(self) -> Floats:
-        return self.scale * self.A
-
-    @property
-    def penalty(self) -> float:
-        return self.scale * self.rate
-
-    @property
-    def level(self) -> int:
-        return max(0, len(self.masks) - 1)
-
-    @property
-    def order(self) -> tuple[float, int]:
-        return self.cost, self.trial
 
 
 class Leaderboard:
@@ -75,14 +47,14 @@ class Leaderboard:
         self.rows = rows
         self.keep = keep
         self.delta = delta
-        self.entries: list[Entry] = []
-        self.identity: Entry
-        self.crowned: Entry | None = None  # proven to be as good as was asked for
+        self.entries: list[Candidate] = []
+        self.identity: Candidate
+        self.crowned: Candidate | None = None  # proven to be as good as was asked for
         self.looked = 0
         self._levels = [scoring.take(slice(0, m)) for m in rows]
 
     @property
-    def leader(self) -> Entry:
+    def leader(self) -> Candidate:
         return min(self.entries, key=lambda entry: entry.order)
 
     @property
@@ -91,16 +63,16 @@ class Leaderboard:
         return np.inf if self.rows or len(self.entries) < self.keep else self.entries[-1].cost
 
     @property
-    def finalists(self) -> list[Entry]:
+    def finalists(self) -> list[Candidate]:
         """The entries, and the identity in any case."""
         return self.entries if self.identity in self.entries else [*self.entries, self.identity]
 
-    def start(self, identity: Entry) -> None:
+    def start(self, identity: Candidate) -> None:
         """The first entry: the best multiple of the identity."""
         self.identity = identity
         self.entries = [identity]
 
-    def add(self, entry: Entry) -> bool:
+    def add(self, entry: Candidate) -> bool:
         """Put a candidate on the board; True when it leads."""
         if not entry.cost < self.limit:
             return False
@@ -114,14 +86,14 @@ class Leaderboard:
                 self.settle(_CROWD // 2)
         return leads
 
-    def _insert(self, entry: Entry) -> None:
+    def _insert(self, entry: Candidate) -> None:
         if any(other.cost == entry.cost and _same_metric(other.A, entry.A) for other in self.entries):
             return
         self.entries.append(entry)
         self.entries.sort(key=lambda entry: entry.order)
         del self.entries[self.keep :]
 
-    def _loses(self, entry: Entry, leader: Entry) -> bool:
+    def _loses(self, entry: Candidate, leader: Candidate) -> bool:
         """The sequential test, on the constraints that both have been counted on."""
         level = min(entry.level, leader.level)
         weight = self._levels[level].weight
@@ -156,7 +128,7 @@ class Leaderboard:
             leader = self.leader
             self.entries = [e for e in self.entries if e is leader or not self._loses(e, leader)]
 
-    def _raise(self, entry: Entry, level: int) -> None:
+    def _raise(self, entry: Candidate, level: int) -> None:
         constraints = self._levels[level]
         share = constraints.n / self.n
         best = best_multiple(constraints, entry.A, entry.rate * share)
@@ -187,13 +159,18 @@ class Leaderboard:
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """The opposite of ``state``."""
         masks = [iter(state[f"masks{level}"]) for level in range(len(self.rows))]
+        columns = (state[name] for name in ("trial", "A", "scale", "cost", "rate", "level"))
         self.identity, *self.entries = [
-            Entry(
-                int(trial), A, float(scale), float(cost), float(rate), [next(masks[k]) for k in range(level)]
+            Candidate(
+                trial=int(trial),
+                status=TrialStatus.FEASIBLE,  # or infeasible: nobody asks any more
+                A=A,
+                scale=float(scale),
+                cost=float(cost),
+                rate=float(rate),
+                masks=[next(masks[k]) for k in range(level)],
             )
-            for trial, A, scale, cost, rate, level in zip(
-                *(state[name] for name in ("trial", "A", "scale", "cost", "rate", "level"))
-            )
+            for trial, A, scale, cost, rate, level in zip(*columns)
         ]
         self.entries = [self.identity if entry.trial == -1 else entry for entry in self.entries]
         self.looked = int(state["looked"])

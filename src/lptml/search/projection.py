@@ -16,8 +16,8 @@ import numpy as np
 from lptml.constraints import ConstraintSet, Floats, Ints, Source
 
 if TYPE_CHECKING:
-    from lptml.engines.base import PartitionedSource
-    from lptml.sampling import Sample
+    from lptml.search.engine import PartitionedSource
+    from lptml.search.sampling import Sample
 
 #: Directions that the search looks in by default: 100 trials then take .1 to 1 s. With 4, 8 and 10 the leader
 #: of the count was the same on four development sets (vehicle, optdigits, satimage, wisconsin), and 10 take

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lptml.constraints import ConstraintSet, Floats, Ints, Scaled, Source
-from lptml.engines.base import PartitionedSource
+from lptml.search.engine import PartitionedSource
 
 
 class Remote:

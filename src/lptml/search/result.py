@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
-from lptml._driver import Run, cost_of
-from lptml._reduction import Entry
-from lptml._search_setup import Prepared
-from lptml._trial import TrialStatus
 from lptml.constraints import Floats, Ints, Source
-from lptml.counting import exact_multiple
-from lptml.engines.base import PartitionedSource
-from lptml.guarantees import achieved_confidence
-from lptml.sampling import grid_position
+from lptml.constraints.counting import exact_multiple
+from lptml.search.driver import Run, cost_of
+from lptml.search.engine import PartitionedSource
+from lptml.search.guarantees import achieved_confidence
+from lptml.search.sampling import grid_position
+from lptml.search.setup import Prepared
+from lptml.search.trial import Candidate, TrialStatus
 
 _FINALISTS = 3  # candidates whose cost is counted over all constraints after approximate counting
 _QUICK = 4 * 10**6  # numbers that can still be read in the time left after Ctrl-C
@@ -47,16 +46,6 @@ class Progress:
     A: Floats  # (d, d) the best metric so far
     seconds: float
     n_infeasible: int
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """A metric found by a trial (-1: the identity), at its best scale."""
-
-    A: Floats  # (d, d)
-    cost: float
-    trial: int
-    exact: bool  # False: the cost is estimated from the scored constraints
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +94,7 @@ class SearchResult:
         eta * <R, A>; 0 without a regulariser.
     trial : int
         The trial that found it; -1 for the best multiple of the identity.
-    candidates : tuple of Found
+    candidates : tuple of Candidate
         The best few distinct metrics, best first, ``A`` itself among them.
     history : History
     n_trials, n_feasible, n_infeasible, n_empty, n_failed : int
@@ -127,7 +116,7 @@ class SearchResult:
     cost: float
     penalty: float
     trial: int
-    candidates: tuple[Found, ...]
+    candidates: tuple[Candidate, ...]
     history: History
     n_trials: int
     n_feasible: int
@@ -176,7 +165,7 @@ def finish(
         penalty=best.penalty,
         trial=best.trial,
         candidates=tuple(
-            Found(entry.metric, entry.cost - entry.penalty, entry.trial, exact=entry in known)
+            replace(entry, exact=entry in known, masks=[])
             for entry in [best, *others][: prepared.setup.n_candidates]
         ),
         history=_history(run),
@@ -195,11 +184,11 @@ def finish(
     )
 
 
-def _order(entry: Entry) -> tuple[float, int]:
+def _order(entry: Candidate) -> tuple[float, int]:
     return entry.order
 
 
-def _count_exactly(source: Source | PartitionedSource, entries: list[Entry], run: Run) -> None:
+def _count_exactly(source: Source | PartitionedSource, entries: list[Candidate], run: Run) -> None:
     costs = source.cost(np.array([entry.metric for entry in entries]))
     for entry, cost in zip(entries, costs):
         entry.cost = float(cost) + entry.penalty
@@ -207,7 +196,7 @@ def _count_exactly(source: Source | PartitionedSource, entries: list[Entry], run
 
 
 def _rescale(
-    prepared: Prepared, source: Source | PartitionedSource, entry: Entry, run: Run, counted: bool = True
+    prepared: Prepared, source: Source | PartitionedSource, entry: Candidate, run: Run, counted: bool = True
 ) -> None:
     """The best multiple over all constraints, where it was found on the scored ones.
 

@@ -1,16 +1,16 @@
-"""Algorithm 2 of the paper: LPTML.
+"""The search as it is run: Algorithm 2 (algorithm2.py) on an engine, with limits, progress and checkpoints.
 
 For every p on the grid (1+eps)^-i, i = 0..log_{1+eps} n, draw samples that hold each constraint with
-probability p, solve each sample exactly (Algorithm 1, exact.py), and return the metric that violates the
-fewest of all constraints. ``trials_per_level`` runs the inner loop a fixed number of times at each p, as
+probability p, solve each sample exactly (Algorithm 1), and return the metric that violates the fewest of all
+constraints. ``trials_per_level`` runs the inner loop a fixed number of times at each p, as
 the algorithm is written; ``max_trials`` is LPTML_t of Section 3, a total of t trials that visits the levels
 evenly.
 
 What is added to the paper's text: an infeasible sample still gives its elastic minimiser as a candidate;
-every candidate is judged at its best multiple, found exactly (counting.py); the best multiple of the
-identity, which in its limits is either trivial metric, is a candidate, so the result is never worse; a
-large sample is given up as soon as its head is infeasible (_trial.py); trials run in parallel and are
-reduced in their order, so the result is the same, bit for bit, for every engine and number of workers.
+every candidate is judged at its best multiple, found exactly; the best multiple of the identity, which in its
+limits is either trivial metric, is a candidate, so the result is never worse; a large sample is given up as
+soon as its head is infeasible (trial.py); trials run in parallel and are reduced in their order, so the
+result is the same, bit for bit, for every engine and number of workers.
 
 Regularised (Theorem 2.4): minimises cost(A) + eta <R, A>. A trial works at a pair (p, rho) of two grids,
 rho a guess of <R, A> that is added to the sample as one more constraint.
@@ -28,12 +28,14 @@ from typing import cast
 
 import numpy as np
 
-from lptml import _checkpoint
-from lptml._driver import Interrupts, Pace, Run, complete, in_order, units
 from lptml._progress import make_display
-from lptml._search_result import (
+from lptml._threads import single_threaded
+from lptml.constraints import Floats, Source
+from lptml.search import checkpoint as saved_states
+from lptml.search.driver import Interrupts, Pace, Run, complete, in_order, units
+from lptml.search.engine import Engine, PartitionedSource, make_engine
+from lptml.search.result import (
     Counted,
-    Found,
     History,
     Progress,
     SearchInterruptedWarning,
@@ -41,17 +43,12 @@ from lptml._search_result import (
     SearchStatus,
     finish,
 )
-from lptml._search_setup import Setup, check_arguments, make_entropy, prepare
-from lptml._threads import single_threaded
-from lptml._trial import Problem, TrialStatus, compile_trial
-from lptml.constraints import Floats, Source
-from lptml.engines import Engine, make_engine
-from lptml.engines.base import PartitionedSource
+from lptml.search.setup import Setup, check_arguments, make_entropy, prepare
+from lptml.search.trial import Problem, TrialStatus, compile_trial
 
 __all__ = [
     "CheckpointWarning",
     "Counted",
-    "Found",
     "History",
     "Progress",
     "SearchInterruptedWarning",
@@ -180,7 +177,7 @@ def search(
     runner = make_engine(engine, n_jobs=n_jobs)
     move = getattr(source, "on", None)  # partitions that can be read anywhere are read where the trials run
     source = source if move is None else move(runner)
-    saved = None if checkpoint is None else _checkpoint.load(checkpoint)
+    saved = None if checkpoint is None else saved_states.load(checkpoint)
     entropy = saved[0]["entropy"] if saved and random_state is None else make_entropy(random_state)
     with single_threaded(source.n * source.d**2 < _SERIAL):
         prepared = prepare(source, setup, entropy)
@@ -193,11 +190,11 @@ def search(
         run = Run(prepared.board, target=max(0.0, target_cost or 0.0))
         run.start(problem)
         if checkpoint is not None and saved is not None:
-            run.restore(_checkpoint.check(saved, prepared.fingerprint, run.state(), checkpoint))
+            run.restore(saved_states.check(saved, prepared.fingerprint, run.state(), checkpoint))
 
         def save() -> None:
             if checkpoint is not None:
-                _checkpoint.save(checkpoint, prepared.fingerprint, entropy, run.state())
+                saved_states.save(checkpoint, prepared.fingerprint, entropy, run.state())
 
         save()  # a place that cannot be written to is an error now, not after an hour
         with Interrupts() as interrupts:
@@ -257,7 +254,7 @@ def _run_trials(
                     pace.note(result)
                     if problem.source is None:
                         result = complete(problem, cast(PartitionedSource, source), result)
-                    for _ in run.absorb(problem, result):
+                    for _ in run.absorb(result.candidates):
                         cost = run.proven_cost(problem, source)
                         if cost <= run.target:
                             return SearchStatus.OPTIMAL if cost <= 0 else SearchStatus.TARGET_REACHED

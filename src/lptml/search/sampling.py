@@ -46,7 +46,7 @@ class Sample:
 
     Examples
     --------
-    >>> from lptml.sampling import Sample
+    >>> from lptml.search.sampling import Sample
     >>> sample = Sample(n=10**12, size=10**9, key=7)
     >>> head = sample.head(3)
     >>> bool(sample.contains(head).all())
@@ -102,7 +102,7 @@ def draw(n: int, p: float, rng: np.random.Generator) -> Ints:
     Examples
     --------
     >>> import numpy as np
-    >>> from lptml.sampling import draw
+    >>> from lptml.search.sampling import draw
     >>> len(draw(10**15, 1e-12, np.random.default_rng(0)))
     1039
     """
@@ -124,7 +124,7 @@ def probability_grid(n: int, epsilon: float) -> Floats:
 
     Examples
     --------
-    >>> from lptml.sampling import probability_grid
+    >>> from lptml.search.sampling import probability_grid
     >>> probability_grid(10, 1.0)
     array([1.   , 0.5  , 0.25 , 0.125])
     """

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from lptml._reduction import Leaderboard
-from lptml._trial import Problem
 from lptml.constraints import ConstraintSet, Floats, Source
-from lptml.engines.base import PartitionedSource
+from lptml.constraints.scaling import feature_scale
 from lptml.exact import Objective, make_objective
-from lptml.sampling import Sample, grid_steps, probability_grid, trial_rng
-from lptml.scaling import feature_scale
+from lptml.search.engine import PartitionedSource
+from lptml.search.leaderboard import Leaderboard
+from lptml.search.sampling import Sample, grid_steps, probability_grid, trial_rng
+from lptml.search.trial import Problem
 
 #: Constraints that every candidate is scored on before the sequential test asks for more.
 FIRST_ROWS = 1 << 12
@@ -39,16 +39,16 @@ _CHOICES = {
 class Setup:
     """The options of a search that shape its trials; see ``search.search``."""
 
-    epsilon: float
-    objective: str
-    prior: Floats | None
-    strategy: str
-    solver: str
-    regularizer: Floats | None
-    eta: float
-    approximate_counting: bool | str
-    delta: float
-    n_candidates: int
+    epsilon: float = 0.5
+    objective: str = "trace"
+    prior: Floats | None = None
+    strategy: str = "multi"
+    solver: str = "numba"
+    regularizer: Floats | None = None
+    eta: float = 0.0
+    approximate_counting: bool | str = "auto"
+    delta: float = 0.05
+    n_candidates: int = 8
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,19 +14,19 @@ import functools
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lptml.constraints import ConstraintSet, Floats, Ints, Source
-from lptml.counting import best_multiple, violations, worst_rows
-from lptml.engines.base import Pending, Unit, UnitResult
+from lptml.constraints.counting import best_multiple, violations, worst_rows
+from lptml.constraints.scaling import scale_metric
 from lptml.exact import Objective, exact_lptml, make_objective
-from lptml.sampling import Sample, draw_sample, grid_position, trial_rng
-from lptml.scaling import scale_metric
-from lptml.sdp import Status, compile_now
+from lptml.exact.sdp import Status, compile_now
+from lptml.search.sampling import Sample, draw_sample, grid_position, trial_rng
 
 _TOLERANCE = 1e-8  # of the solver: candidates are compared, not kept; a tenth of what counts as violated
 _LOOSE = 1e-4  # of the metric of an infeasible sample, a candidate like any other; saves a fifth of its solve
@@ -34,7 +34,7 @@ _BATCH = (
     10  # constraints that enter at once: small first solves, as most samples show at the first that they fail
 )
 _ROWS = 1 << 16  # rows of a block of a pass over a sample
-_ROUNDS = 200  # passes over one sample; each adds constraints that were violated, so few are ever needed
+ROUNDS = 200  # passes over one sample; each adds constraints that were violated, so few are ever needed
 
 
 class TrialStatus(IntEnum):
@@ -77,18 +77,6 @@ class Problem:
         """eta * <R, A>."""
         return 0.0 if self.regularizer is None else self.eta * float(np.sum(self.regularizer * A))
 
-    def sample(self, trial: int) -> Sample:
-        """The sample of a trial."""
-        return self.plan(trial)[0]
-
-    def plan(self, trial: int) -> tuple[Sample, float | None, np.random.Generator]:
-        """Sample, guess of <R, A> and remaining random numbers of a trial."""
-        rng = trial_rng(self.entropy, trial)
-        place = grid_position(trial, self.grid_size)
-        p = float(self.levels[place % len(self.levels)])
-        rho = None if self.guesses is None else float(self.guesses[place // len(self.levels)])
-        return draw_sample(self.n, p, rng), rho, rng
-
     def trial_objective(self, rng: np.random.Generator) -> Objective:
         """What a trial minimises, in original features, so that all rounds of a trial minimise the same."""
         if self.objective is not None:
@@ -104,14 +92,83 @@ _OUTCOMES = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """The metric of a trial, before scaling."""
+class Drawn(NamedTuple):
+    """What chance decides about a trial."""
 
+    trial: int
+    sample: Sample
+    rho: float | None  # a guess of <R, A>, for a regularised search
+    rng: np.random.Generator  # the random numbers that are left
+
+
+@dataclass(eq=False)
+class Candidate:
+    """The metric of a trial, on its way from the solution of a sample to the result of the search.
+
+    ``solve`` gives it its metric, ``count`` its scale and cost; the leaderboard may sharpen these.
+    """
+
+    trial: int  # -1: the identity
     status: TrialStatus
-    A: Floats
-    solves: int
-    active: ConstraintSet | None = None  # of a pending trial
+    A: Floats  # (d, d), before scaling
+    solves: int = 0  # basis problems solved
+    active: ConstraintSet | None = None  # what carries the solution of a pending trial
+    scale: float = 0.0  # the best multiple
+    cost: float = np.inf  # what it violates, the penalty included; inf: there is no metric
+    rate: float = 0.0  # the penalty eta <R, A>, before scaling
+    looked: int = 0  # constraints whose values were computed to count
+    masks: list[NDArray[np.uint8]] = field(default_factory=list)  # violations on the rows of each level
+    exact: bool = False  # in a result: whether the cost is counted over all constraints
+
+    @property
+    def metric(self) -> Floats:
+        """A at its best scale."""
+        return self.scale * self.A
+
+    @property
+    def penalty(self) -> float:
+        return self.scale * self.rate
+
+    @property
+    def violated(self) -> float:
+        """The weight of the violated constraints: the cost without the penalty."""
+        return self.cost - self.penalty
+
+    @property
+    def level(self) -> int:
+        """The level of the sequential test that it has been counted on."""
+        return max(0, len(self.masks) - 1)
+
+    @property
+    def order(self) -> tuple[float, int]:
+        """Cheapest first; ties go to the lowest trial."""
+        return self.cost, self.trial
+
+
+@dataclass(frozen=True, eq=False)
+class Unit:
+    """Consecutive trials: the task that an engine maps.
+
+    ``samples`` holds the head of each trial's sample when the source is partitioned; with a source in memory
+    it is None and the worker takes the rows.
+    """
+
+    first: int
+    count: int
+    samples: tuple[ConstraintSet, ...] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class UnitResult:
+    """The candidates of a unit's trials, in their order."""
+
+    first: int
+    candidates: tuple[Candidate, ...]
+    seconds: float
+
+    @property
+    def count(self) -> int:
+        return len(self.candidates)
 
 
 @functools.cache
@@ -127,79 +184,70 @@ def compile_trial(solver: str) -> None:
 def run_unit(problem: Problem, unit: Unit, stop: threading.Event | None = None) -> UnitResult:
     """Run the trials of a unit; ``stop`` abandons it between two trials (the result is then cut short)."""
     began = time.perf_counter()
-    rows: list[tuple[int, Floats, float, float, NDArray[np.uint8], int, int]] = []
-    pending = []
+    candidates: list[Candidate] = []
     for k in range(unit.count):
         if stop is not None and stop.is_set():
             break
-        trial = unit.first + k
-        candidate = run_trial(problem, trial, None if unit.samples is None else unit.samples[k])
-        if candidate.status is TrialStatus.PENDING and candidate.active is not None:
-            pending.append(Pending(trial, candidate.A, candidate.active))
-        rows.append(score(problem, candidate))
-    d, width = problem.d, _mask_bytes(problem)
-    return UnitResult(
-        first=unit.first,
-        status=np.array([row[0] for row in rows], dtype=np.int8),
-        A=np.array([row[1] for row in rows]).reshape(len(rows), d, d),
-        scale=np.array([row[2] for row in rows]),
-        cost=np.array([row[3] for row in rows]),
-        violated=np.array([row[4] for row in rows], dtype=np.uint8).reshape(len(rows), width),
-        looked=np.array([row[5] for row in rows], dtype=np.int64),
-        solves=np.array([row[6] for row in rows], dtype=np.int64),
-        seconds=time.perf_counter() - began,
-        pending=tuple(pending),
-    )
+        drawn = draw(problem, unit.first + k)
+        solved = solve(problem, drawn, None if unit.samples is None else unit.samples[k])
+        candidates.append(count(problem, solved))
+    return UnitResult(unit.first, tuple(candidates), time.perf_counter() - began)
 
 
-def run_trial(problem: Problem, trial: int, head: ConstraintSet | None = None) -> Candidate:
-    """Sample and solve; with a partitioned source (``head`` given) a trial may be left pending."""
-    sample, rho, rng = problem.plan(trial)
+def draw(problem: Problem, trial: int) -> Drawn:
+    """A place on the grid, and a sample that holds each constraint with the probability p of that place."""
+    rng = trial_rng(problem.entropy, trial)
+    place = grid_position(trial, problem.grid_size)
+    p = float(problem.levels[place % len(problem.levels)])
+    rho = None if problem.guesses is None else float(problem.guesses[place // len(problem.levels)])
+    return Drawn(trial, draw_sample(problem.n, p, rng), rho, rng)
+
+
+def solve(problem: Problem, drawn: Drawn, head: ConstraintSet | None = None) -> Candidate:
+    """Exact-LPTML on a sample; with a partitioned source (``head`` given) a trial may be left pending."""
+    trial, sample, _, rng = drawn
     if sample.size == 0:
-        return Candidate(TrialStatus.EMPTY, np.zeros((problem.d, problem.d)), 0)
+        return Candidate(trial, TrialStatus.EMPTY, np.zeros((problem.d, problem.d)))
     source = problem.source
     if head is None:
         assert source is not None, "a problem without a source needs the samples of its units"
         head = source.take(sample.head(problem.head))
     whole = head.n == sample.size
-    solved = _solve(problem, head, problem.trial_objective(rng), rho, rng, goes_on=not whole)
+    solved = _solve_rows(problem, drawn, head, problem.trial_objective(rng), rng, goes_on=not whole)
     if whole or solved.status is not TrialStatus.FEASIBLE:
         return solved
     if source is None:
-        return Candidate(TrialStatus.PENDING, solved.A, solved.solves, solved.active)
+        return replace(solved, status=TrialStatus.PENDING)
 
     def worst(A: Floats) -> ConstraintSet:
         return source.take(worst_of_sample(source, A, sample, more_rows(problem)))
 
-    return resume_trial(problem, trial, solved, worst)
+    return resume_trial(problem, solved, worst)
 
 
-def resume_trial(
-    problem: Problem, trial: int, solved: Candidate, worst: Callable[[Floats], ConstraintSet]
-) -> Candidate:
+def resume_trial(problem: Problem, solved: Candidate, worst: Callable[[Floats], ConstraintSet]) -> Candidate:
     """Add the worst violators of the rest of a sample until there are none, or no metric is left."""
-    for step in range(_ROUNDS):
-        solved, done = extend_trial(problem, trial, step, solved, worst(solved.A))
+    for step in range(ROUNDS):
+        solved, done = extend_trial(problem, step, solved, worst(solved.A))
         if done:
             return solved
-    return Candidate(TrialStatus.FAILED, solved.A, solved.solves)
+    return Candidate(solved.trial, TrialStatus.FAILED, solved.A, solved.solves)
 
 
 def extend_trial(
-    problem: Problem, trial: int, step: int, solved: Candidate, more: ConstraintSet
+    problem: Problem, step: int, solved: Candidate, more: ConstraintSet
 ) -> tuple[Candidate, bool]:
     """One round of a trial whose sample goes on: the candidate, and whether the trial has ended."""
     if more.n == 0:
-        return Candidate(TrialStatus.FEASIBLE, solved.A, solved.solves), True
+        return Candidate(solved.trial, TrialStatus.FEASIBLE, solved.A, solved.solves), True
     assert solved.active is not None
-    _, rho, rng = problem.plan(trial)
-    objective = problem.trial_objective(rng)
-    active = join(solved.active, more)
-    again = _solve(problem, active, objective, rho, trial_rng(problem.entropy, trial, step))
-    solves = solved.solves + again.solves
-    if again.status is not TrialStatus.FEASIBLE:
-        return Candidate(again.status, again.A, solves), True
-    return Candidate(again.status, again.A, solves, active), False
+    drawn = draw(problem, solved.trial)
+    objective = problem.trial_objective(drawn.rng)
+    rng = trial_rng(problem.entropy, solved.trial, step)
+    active = join(solved.active, more)  # grows: what was left out for being slack would come back
+    again = _solve_rows(problem, drawn, active, objective, rng)
+    done = again.status is not TrialStatus.FEASIBLE
+    return replace(again, solves=solved.solves + again.solves, active=None if done else active), done
 
 
 def more_rows(problem: Problem) -> int:
@@ -207,13 +255,13 @@ def more_rows(problem: Problem) -> int:
     return max(20, problem.d * (problem.d + 1) // 2)
 
 
-def _solve(
+def _solve_rows(
     problem: Problem,
+    drawn: Drawn,
     constraints: ConstraintSet,
     objective: Objective,
-    rho: float | None,
     rng: np.random.Generator,
-    goes_on: bool = True,
+    goes_on: bool = False,
 ) -> Candidate:
     """Solve constraints exactly; with what carries a feasible solution where the trial ``goes_on``."""
     result = exact_lptml(
@@ -223,40 +271,37 @@ def _solve(
         strategy=problem.strategy,
         solver=problem.solver,
         regularizer=problem.regularizer,
-        rho=rho,
+        rho=drawn.rho,
         minimal=False,
         batch=_BATCH,
         tol=_TOLERANCE,
         loose=_LOOSE,
     )
     status = _OUTCOMES[result.status]
-    solves = result.counts.solves
-    if status is TrialStatus.FAILED:
-        return Candidate(status, np.zeros((problem.d, problem.d)), solves)
+    A = np.zeros((problem.d, problem.d)) if status is TrialStatus.FAILED else result.A
     active = constraints.take(result.basis) if goes_on and status is TrialStatus.FEASIBLE else None
-    return Candidate(status, result.A, solves, active)
+    return Candidate(drawn.trial, status, A, result.counts.solves, active)
 
 
-def score(
-    problem: Problem, candidate: Candidate
-) -> tuple[int, Floats, float, float, NDArray[np.uint8], int, int]:
-    """A candidate's row in a ``UnitResult``: its best multiple on the scored constraints, its count."""
-    A, scored = candidate.A, problem.scored
-    none = np.zeros(_mask_bytes(problem), dtype=np.uint8)
+def identity(problem: Problem) -> Candidate:
+    """The candidate that needs no trial; its limits in scale are the two trivial metrics."""
+    return count(problem, Candidate(-1, TrialStatus.FEASIBLE, np.eye(problem.d)))
+
+
+def count(problem: Problem, candidate: Candidate) -> Candidate:
+    """Find the best multiple of a candidate on the scored constraints, and what it costs."""
     if candidate.status not in (TrialStatus.FEASIBLE, TrialStatus.INFEASIBLE):
-        return candidate.status, A, 0.0, np.inf, none, 0, candidate.solves
+        return candidate
+    A, scored = candidate.A, problem.scored
+    rate = problem.penalty(A)
     share = scored.n / problem.n
-    best = best_multiple(scored, A, problem.penalty(A) * share)
+    best = best_multiple(scored, A, rate * share)
     cost, looked = best.cost / share, scored.n
     if problem.exact_counts and problem.source is not None:
-        cost = float(problem.source.cost(best.scale * A)) + best.scale * problem.penalty(A)
+        cost = float(problem.source.cost(best.scale * A)) + best.scale * rate
         looked += problem.n
-    mask = violations(scored, best.scale * A) if problem.paired_counts else none
-    return candidate.status, A, best.scale, cost, mask, looked, candidate.solves
-
-
-def _mask_bytes(problem: Problem) -> int:
-    return -(-problem.scored.n // 8) if problem.paired_counts else 0
+    masks = [violations(scored, best.scale * A)] if problem.paired_counts else []
+    return replace(candidate, scale=best.scale, cost=cost, rate=rate, looked=looked, masks=masks, active=None)
 
 
 def worst_of_sample(source: Source, A: Floats, sample: Sample, count: int) -> Ints:

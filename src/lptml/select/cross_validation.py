@@ -64,7 +64,7 @@ def neighbour_share(
     It is the vote that a k-nearest-neighbours classifier gives the label, and varies less than whether the
     label wins.
     """
-    from lptml._nearest import nearest
+    from lptml.points.nearest import nearest
 
     Z = (X - X.mean(axis=0)) @ L.T
     near = train[nearest(Z[train], Z[test], min(k, len(train)))]  # (n, k)

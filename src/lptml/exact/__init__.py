@@ -1,0 +1,26 @@
+"""Exact-LPTML, the paper's Algorithm 1: satisfy every constraint of a sample, or prove that no metric does.
+
+The second step of the flow, between the constraints and the search. ``algorithm1`` is the algorithm,
+``sdp`` its basis problem, ``verify`` the independent check of every answer.
+"""
+
+from lptml.exact.algorithm1 import (
+    ExactResult,
+    Instance,
+    basis_computation,
+    exact_lptml,
+    initial_basis,
+    violation_test,
+)
+from lptml.exact.objectives import Objective, make_objective
+
+__all__ = [
+    "ExactResult",
+    "Instance",
+    "Objective",
+    "basis_computation",
+    "exact_lptml",
+    "initial_basis",
+    "make_objective",
+    "violation_test",
+]

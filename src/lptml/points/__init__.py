@@ -1,0 +1,1 @@
+"""What points say before any metric is learned: robust scatter, nearest neighbours, prior metrics."""

@@ -1,0 +1,117 @@
+"""What certification returns: a bound, the best metric known, and the certificate that proves the bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lptml.constraints import ConstraintSet, Floats
+from lptml.proof.verify import CertificateError, least_cost_of_cells
+
+
+class Proof(Enum):
+    """How far a certification got."""
+
+    OPTIMAL = "no metric costs less"
+    BOUNDED = "stopped with a gap"
+
+
+class Certificate(Protocol):
+    """What proves a lower bound on the cost of every metric."""
+
+    def proven(self, constraints: ConstraintSet) -> float:
+        """The bound, recomputed by code that shares nothing with the search.
+
+        Raises
+        ------
+        CertificateError
+            If it proves nothing.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class CellCertificate:
+    """Cells that contain all metrics (``lptml.proof.cells``), and of which none costs less than the bound."""
+
+    T: Floats
+    """The coordinates (d, d)."""
+    codes: NDArray[np.int8]
+    """Trees in preorder: the axis that a cell is cut along, negative for a leaf."""
+
+    def proven(self, constraints: ConstraintSet) -> float:
+        """The bound, recomputed for each leaf on all constraints."""
+        return least_cost_of_cells(constraints, self.T, self.codes)
+
+
+@dataclass(frozen=True, eq=False)
+class Certified:
+    """A lower bound with its proof, beside the best metric known.
+
+    Attributes
+    ----------
+    lower_bound : float
+        No metric violates less weight than this.
+    A : array of shape (d, d)
+        The cheapest metric known: the given one, or one that was met on the way.
+    cost : float
+        The weight that A violates.
+    constraints : ConstraintSet
+        What the certificate is about: all constraints, or a sample of very many.
+    total_weight : float
+        The weight of all constraints.
+    certificate : Certificate
+    proof : Proof
+    seconds : float
+    """
+
+    lower_bound: float
+    A: Floats
+    cost: float
+    constraints: ConstraintSet
+    total_weight: float
+    certificate: Certificate
+    proof: Proof
+    seconds: float
+
+    @property
+    def gap(self) -> float:
+        """How much cheaper than A a metric might still be."""
+        return max(0.0, self.cost - self.lower_bound)
+
+    @property
+    def ratio(self) -> float:
+        """How many times the least possible cost that of A is at most; infinite where nothing is proven."""
+        if self.cost <= self.lower_bound:
+            return 1.0
+        return self.cost / self.lower_bound if self.lower_bound > 0 else float("inf")
+
+    @property
+    def statement(self) -> str:
+        """What is proven, in words."""
+        total = self.total_weight or 1.0
+        violates = f"The metric violates {self.cost:g} of {self.total_weight:g} ({self.cost / total:.2%})"
+        if self.proof is Proof.OPTIMAL:
+            return f"{violates}, and no metric violates less: it is the best possible."
+        if self.lower_bound <= 0:
+            return f"{violates}; how much less is possible could not be proven."
+        return (
+            f"{violates}; no metric violates less than {self.lower_bound:g} "
+            f"({self.lower_bound / total:.2%}), so it is at most {self.ratio:.3g} times the least possible."
+        )
+
+    def verify(self) -> float:
+        """The bound that the certificate proves, recomputed.
+
+        Raises
+        ------
+        CertificateError
+            If that is less than ``lower_bound``.
+        """
+        proven = self.certificate.proven(self.constraints)
+        if proven < self.lower_bound:
+            raise CertificateError(f"the certificate proves {proven:g}, not {self.lower_bound:g}")
+        return proven

@@ -1,0 +1,205 @@
+"""Certification: how far a metric is from the best possible, with a proof."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+
+from lptml.constraints import ConstraintSet, Floats, Source
+from lptml.proof.cells import Cells, CellSearch
+from lptml.proof.certificate import CellCertificate, Certified, Proof
+from lptml.refine import refine
+from lptml.refine.canonical import in_memory
+from lptml.search.engine import PartitionedSource
+from lptml.search.remote import nearby
+
+_LISTED = 1_000_000  # constraints that are looked at; what a part of them proves holds for all
+_REFINED = 0.3  # of the time limit, for a metric where none is given
+
+#: A bound that is closer to the cost than this share of it is the cost: weights are rounded to a grid.
+_EQUAL = 1e-9
+
+#: Where bound and goal are closer than this, the goal is the next target; else the middle between the two.
+_CLOSE = 0.1
+
+
+class CertificationInterruptedWarning(UserWarning):
+    """Certification was interrupted and returned what it had proven so far."""
+
+
+def certify(
+    source: Source | PartitionedSource,
+    A: Floats | None = None,
+    *,
+    time_limit: float = 10.0,
+    gap: float = 0.0,
+    random_state: int | None = 0,
+    callback: Callable[[float, float], object] | None = None,
+    resume: Certified | None = None,
+) -> Certified:
+    """A lower bound on the cost of every metric, and how far the best known one is from it.
+
+    Parameters
+    ----------
+    source : Source
+        Constraints. Of more than a million a random million is looked at; what these prove holds for all.
+    A : array of shape (d, d), optional
+        The metric to compare with; by default one is learned by ``refine`` in a part of the time.
+    time_limit : float
+        Seconds after which to stop with what is proven.
+    gap : float
+        Stop when the bound is within this share of the cost; 0 asks for the optimum.
+    random_state : int, optional
+        For samples of very many constraints.
+    callback : callable, optional
+        Called as ``callback(lower_bound, cost)`` now and then; a true result stops.
+    resume : Certified, optional
+        An earlier result for the same constraints, to go on from.
+
+    Returns
+    -------
+    Certified
+
+    Examples
+    --------
+    Similar and dissimilar at the same place cannot both hold:
+
+    >>> import numpy as np
+    >>> from lptml.constraints import ConstraintSet
+    >>> from lptml.proof import certify
+    >>> V = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 2.0], [0.0, 1.0]])
+    >>> pairs = ConstraintSet.from_differences(V, [+1, -1, +1, -1], bounds=(1.0, 2.0))
+    >>> certified = certify(pairs, np.eye(2))
+    >>> certified.lower_bound, certified.cost, certified.proof.name
+    (2.0, 2.0, 'OPTIMAL')
+    >>> certified.verify()
+    2.0
+    """
+    if source.n < 1:
+        raise ValueError("there are no constraints to certify")
+    if not time_limit >= 0:
+        raise ValueError(f"time_limit must not be negative, got {time_limit}")
+    if not 0 <= gap < 1:
+        raise ValueError(f"gap must lie in [0, 1), got {gap}")
+    _compile_now()
+    began = time.monotonic()
+    near = nearby(source)
+    constraints = _listed(near, random_state)
+    if resume is not None and not _same(constraints, resume.constraints):
+        raise ValueError("resume was made for other constraints")
+    if A is None:
+        A = refine(near, time_limit=_REFINED * time_limit).A if resume is None else resume.A
+    run = _Run(near, constraints, np.asarray(A, dtype=np.float64), gap, began, time_limit, callback)
+    if resume is not None:
+        run.offer(resume.A)
+    try:
+        run.cut_cells(resume)
+    except KeyboardInterrupt:
+        message = "certification interrupted; the bound proven so far is returned"
+        warnings.warn(message, CertificationInterruptedWarning, stacklevel=2)
+    return run.result()
+
+
+@cache
+def _compile_now() -> None:
+    """Compile, or load from disk, before a clock starts."""
+    pairs = ConstraintSet.from_differences(np.eye(2), [1, -1], bounds=(1.0, 1.0))
+    CellSearch.start(pairs, np.eye(2)).step(1.0)
+
+
+def _listed(source: Source, random_state: int | None) -> ConstraintSet:
+    """The constraints, or many of them, without those of no weight."""
+    if source.n <= _LISTED:
+        constraints = in_memory(source)
+    else:
+        rng = np.random.default_rng(random_state)
+        constraints = source.take(np.unique(rng.integers(source.n, size=_LISTED)))
+    # Rounded down to a grid on which every sum is exact, so that no bound is above a cost.
+    grid = 2.0 ** max(np.ceil(np.log2(constraints.total_weight or 1.0)) - 50, -1022.0)
+    constraints = replace(constraints, weight=np.floor(constraints.weight / grid) * grid)
+    return constraints.take(np.flatnonzero(constraints.weight))  # the others prove nothing
+
+
+def _same(one: ConstraintSet, other: ConstraintSet) -> bool:
+    names = ("V", "W", "sign", "bound", "weight")
+    pairs = [(getattr(one, name), getattr(other, name)) for name in names]
+    return all((a is None and b is None) or np.array_equal(a, b) for a, b in pairs)
+
+
+class _Run:
+    """One certification: the best metric and the best bound so far."""
+
+    def __init__(
+        self,
+        source: Source,
+        constraints: ConstraintSet,
+        A: Floats,
+        gap: float,
+        began: float,
+        time_limit: float,
+        callback: Callable[[float, float], object] | None,
+    ) -> None:
+        self.source = source
+        self.constraints = constraints
+        self.A, self.cost = A, float(source.cost(A))
+        self.least = float(constraints.cost(A))  # of any metric met, on the constraints that are looked at
+        self.gap = gap
+        self.began, self.deadline = began, began + time_limit
+        self.callback = callback
+        self.lower_bound = 0.0
+        self.certificate = CellCertificate(np.eye(constraints.d), np.empty(0, dtype=np.int8))
+
+    @property
+    def goal(self) -> float:
+        """The bound to reach."""
+        return (1.0 - max(self.gap, _EQUAL)) * self.least
+
+    def offer(self, A: Floats) -> bool:
+        """Take a metric into account at its best scale; whether it costs less than any so far."""
+        A = self.constraints.best_scale(A).scale * A
+        cost, listed = float(self.source.cost(A)), float(self.constraints.cost(A))
+        if cost < self.cost:
+            self.A, self.cost = A, cost
+        better = listed < self.least
+        self.least = min(self.least, listed)
+        return better
+
+    def cut_cells(self, resume: Certified | None) -> None:
+        """Branch and bound over cells, towards targets between the bound and the goal."""
+        search = CellSearch.start(self.constraints, self.A)
+        if resume is not None and isinstance(resume.certificate, CellCertificate):
+            T, codes = resume.certificate.T, resume.certificate.codes
+            leaves = int((codes < 0).sum())
+            search = CellSearch(self.constraints, Cells(T, codes, np.full(leaves, resume.lower_bound)))
+        guess = True
+        while True:
+            self.lower_bound = min(search.cells.lower_bound, self.cost)
+            self.certificate = CellCertificate(search.cells.T, search.cells.codes)
+            if self.lower_bound >= self.goal or time.monotonic() >= self.deadline:
+                return
+            if self.callback is not None and self.callback(self.lower_bound, self.cost):
+                return
+            distance = self.goal - self.lower_bound
+            target = self.goal if distance <= _CLOSE * self.goal else self.goal - distance / 2
+            if not len(search.below(target)):
+                return  # cells too small to be cut are in the way
+            A = search.step(target, guess)
+            if A is not None and not self.offer(A) and target >= self.goal:
+                guess = False  # it costs less but for rounding, and would be met again and again
+
+    def result(self) -> Certified:
+        return Certified(
+            lower_bound=self.lower_bound,
+            A=self.A,
+            cost=self.cost,
+            constraints=self.constraints,
+            total_weight=self.source.total_weight,
+            certificate=self.certificate,
+            proof=Proof.OPTIMAL if self.lower_bound >= (1.0 - _EQUAL) * self.cost else Proof.BOUNDED,
+            seconds=time.monotonic() - self.began,
+        )

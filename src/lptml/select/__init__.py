@@ -1,0 +1,1 @@
+"""Choosing between settings of a learner: cross-validation over a visible grid."""
