@@ -31,7 +31,8 @@ if TYPE_CHECKING:
         LPTML_Triplets,
     )
     from lptml.estimators.io import load, save
-    from lptml.estimators.robust import LabelCleaner, RobustKNeighborsClassifier
+    from lptml.estimators.label_cleaner import LabelCleaner
+    from lptml.estimators.robust import RobustKNeighborsClassifier
     from lptml.noise.suspects import suspicion
 
 _HOME = {
@@ -43,7 +44,8 @@ _HOME = {
         "LPTML_Triplets",
         "LPTML_Quadruplets",
     ],
-    "lptml.estimators.robust": ["LabelCleaner", "RobustKNeighborsClassifier"],
+    "lptml.estimators.label_cleaner": ["LabelCleaner"],
+    "lptml.estimators.robust": ["RobustKNeighborsClassifier"],
     "lptml.baselines": [
         "ITML",
         "ITML_Supervised",

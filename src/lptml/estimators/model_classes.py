@@ -167,7 +167,7 @@ CLASSES: dict[str, Class] = {
     "LPTML_Triplets": Class("lptml.estimators", _LPTML),
     "LPTML_Quadruplets": Class("lptml.estimators", _LPTML),
     "LabelCleaner": Class(
-        "lptml.estimators.robust",
+        "lptml.estimators.label_cleaner",
         _SUSPECTS | {"estimator": (Kind.MODEL,), "action": ("drop", "correct")},
         needs=("estimator_",),
     ),

@@ -1,4 +1,4 @@
-"""Learning from labels of which some are wrong: clean them, then learn; or vote by what they are worth."""
+"""Nearest neighbours that vote by what their labels are worth."""
 
 from __future__ import annotations
 
@@ -7,247 +7,28 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from lptml.constraints.span import span_of_points
 from lptml.estimators import _inputs
 from lptml.estimators._inputs import FloatArray
+from lptml.estimators.label_cleaner import choose
 from lptml.points.priors import standardised
 
 if TYPE_CHECKING:
-    from lptml.noise.suspects import PairTrust
     from lptml.noise.trust import Trust
 
-__all__ = ["LabelCleaner", "RobustKNeighborsClassifier"]
-
-
-def _choose(suspicion: FloatArray, codes: NDArray[np.int64], n_suspects: int | str) -> NDArray[np.bool_]:
-    """Which labels to act on; the most trusted label of a class always stays.
-
-    Examples
-    --------
-    >>> _choose(np.array([0.9, 0.1, 0.8, 0.7]), np.array([0, 0, 1, 1]), "auto")
-    array([ True, False,  True, False])
-    """
-    protected = np.zeros(len(codes), dtype=bool)
-    order = np.argsort(suspicion, kind="stable")
-    protected[order[np.unique(codes[order], return_index=True)[1]]] = True
-    allowed = ~protected
-    if n_suspects == "auto":
-        return np.asarray(allowed & (suspicion > 0.5))
-    ranked = order[::-1][allowed[order[::-1]]][: int(n_suspects)]
-    chosen = np.zeros(len(codes), dtype=bool)
-    chosen[ranked] = True
-    return chosen
+__all__ = ["RobustKNeighborsClassifier"]
 
 
 def _likely(codes: NDArray[np.int64], trust: Trust) -> NDArray[np.int64]:
     """The most likely labels; those given if a class would vanish."""
     likely = trust.posterior.argmax(axis=1).astype(np.int64)
     return codes if len(np.unique(likely)) < len(np.unique(codes)) else likely
-
-
-def _has(name: str) -> Any:
-    """Condition of a delegated method: the estimator, fitted or not, has it."""
-
-    def check(self: Any) -> bool:
-        getattr(getattr(self, "estimator_", self.estimator), name)
-        return True
-
-    return available_if(check)
-
-
-class LabelCleaner(MetaEstimatorMixin, BaseEstimator):
-    """Find wrong labels, drop or correct them, and fit an estimator to the rest.
-
-    Works with any classifier or metric learner: points with classes (:func:`lptml.suspicion`), and, for
-    learners from pairs such as :class:`lptml.LPTML`, pairs with verdicts
-    (:func:`lptml.noise.suspects.pair_suspicion`).
-
-    Parameters
-    ----------
-    estimator : estimator
-        What to fit to the cleaned labels; it is cloned.
-    action : {"drop", "correct"}, default="drop"
-        Leave suspects out, or give them the most likely label.
-    n_suspects : "auto" or int, default="auto"
-        How many labels to act on: those more likely wrong than right, or this many, the most suspicious
-        first. The most trusted label of each class always stays.
-    random_state : int, RandomState or None, default=None
-        Passed on to the search for suspects; the same number gives the same result.
-
-    Attributes
-    ----------
-    estimator_ : estimator
-        The one fitted to the cleaned labels.
-    suspicion_ : ndarray (n_samples,)
-        Probability that each label is wrong.
-    suspects_ : ndarray of int
-        Rows that were dropped or corrected, the most suspicious first.
-    labels_ : ndarray (n_samples,)
-        The labels; with ``action="correct"`` after correction.
-    noise_rate_ : float
-        Estimated share of wrong labels.
-    classes_ : ndarray
-        The labels met.
-    n_features_in_ : int
-
-    See Also
-    --------
-    RobustKNeighborsClassifier : Metric, cleaning and voting in one.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.neighbors import KNeighborsClassifier
-    >>> from lptml import LabelCleaner
-    >>> X, y = load_iris(return_X_y=True)
-    >>> noisy = y.copy()
-    >>> noisy[[3, 60, 120]] = [1, 2, 0]
-    >>> cleaner = LabelCleaner(KNeighborsClassifier(), action="correct").fit(X, noisy)
-    >>> sorted(cleaner.suspects_.tolist()), cleaner.labels_[[3, 60, 120]].tolist()
-    ([3, 60, 120], [0, 1, 2])
-    """
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "estimator": [HasMethods(["fit"])],
-        "action": [StrOptions({"drop", "correct"})],
-        "n_suspects": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
-        "random_state": ["random_state"],
-    }
-
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        action: str = "drop",
-        n_suspects: int | str = "auto",
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.action = action
-        self.n_suspects = n_suspects
-        self.random_state = random_state
-
-    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
-        """Find the suspects and fit the estimator to the cleaned labels.
-
-        Parameters
-        ----------
-        X : array-like (n_samples, n_features), or pairs (n_pairs, 2, n_features)
-        y : array-like (n_samples,)
-            Classes; for pairs +1 (similar) and -1 (dissimilar).
-        **fit_params
-            Passed to the estimator's ``fit``; arrays of length n_samples lose the dropped rows.
-
-        Returns
-        -------
-        self
-        """
-        self._validate_params()
-        if y is None:
-            raise ValueError("LabelCleaner requires y to be passed, but the target y is None")
-        if np.asarray(X).ndim == 3:
-            from lptml.noise.suspects import judge_pairs
-
-            given = np.asarray(X)
-            labels = _inputs.check_pair_labels(y, len(given)).astype(np.int64)
-            verdict: PairTrust | Trust = judge_pairs(given, labels, random_state=self._seed())
-            self.n_features_in_ = given.shape[2]
-            self.classes_, codes = np.unique(labels, return_inverse=True)
-            likely = -labels  # the other verdict
-        else:
-            from lptml.noise.trust import trust_labels
-
-            given, labels = validate_data(self, X, y, dtype=None, ensure_min_samples=2)
-            labels = column_or_1d(labels, warn=True)
-            check_classification_targets(labels)
-            self.classes_, codes = np.unique(labels, return_inverse=True)
-            rng = np.random.default_rng(self._seed())
-            points = np.ascontiguousarray(given, dtype=np.float64)
-            verdict = trust = trust_labels(points, codes.astype(np.int64), len(self.classes_), rng=rng)
-            other = np.where(np.eye(len(self.classes_), dtype=bool)[codes], -1.0, trust.probability)
-            likely = self.classes_[other.argmax(axis=1)] if len(self.classes_) > 1 else labels
-        chosen = _choose(verdict.suspicion, codes.astype(np.int64), self.n_suspects)
-        self.suspicion_ = verdict.suspicion
-        self.noise_rate_ = float(verdict.noise_rate)
-        found = np.flatnonzero(chosen)
-        self.suspects_ = found[np.argsort(-verdict.suspicion[found], kind="stable")]
-        self.labels_ = np.where(chosen & (self.action == "correct"), likely, labels).astype(labels.dtype)
-        rows = np.arange(len(labels)) if self.action == "correct" else np.flatnonzero(~chosen)
-        kept = {
-            name: np.asarray(value)[rows] if np.ndim(value) and len(value) == len(labels) else value
-            for name, value in fit_params.items()
-            if value is not None
-        }
-        self.estimator_ = clone(self.estimator).fit(_rows(X, given, rows), self.labels_[rows], **kept)
-        if hasattr(self.estimator_, "classes_"):
-            self.classes_ = self.estimator_.classes_
-        return self
-
-    def _seed(self) -> int:
-        from lptml.estimators._lptml import seed
-
-        return 0 if self.random_state is None else seed(self.random_state)
-
-    @_has("predict")
-    def predict(self, X: Any) -> Any:
-        """Predict with the fitted estimator."""
-        return self._fitted().predict(X)
-
-    @_has("predict_proba")
-    def predict_proba(self, X: Any) -> Any:
-        """Class probabilities of the fitted estimator."""
-        return self._fitted().predict_proba(X)
-
-    @_has("decision_function")
-    def decision_function(self, X: Any) -> Any:
-        """Decision function of the fitted estimator."""
-        return self._fitted().decision_function(X)
-
-    @_has("transform")
-    def transform(self, X: Any) -> Any:
-        """Transform with the fitted estimator."""
-        return self._fitted().transform(X)
-
-    @_has("get_feature_names_out")
-    def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Names of the features that ``transform`` returns."""
-        return self._fitted().get_feature_names_out(input_features)
-
-    @_has("score")
-    def score(self, X: Any, y: Any, **params: Any) -> float:
-        """Score of the fitted estimator."""
-        return float(self._fitted().score(X, y, **params))
-
-    def _fitted(self) -> Any:
-        check_is_fitted(self, "estimator_")
-        return self.estimator_
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        tags.estimator_type = inner.estimator_type
-        tags.classifier_tags = inner.classifier_tags
-        tags.transformer_tags = inner.transformer_tags
-        tags.target_tags.required = True
-        tags.input_tags.three_d_array = inner.input_tags.three_d_array
-        return tags
-
-
-def _rows(original: Any, array: NDArray[Any], rows: NDArray[np.intp]) -> Any:
-    """Rows of the input in its own type, so that the estimator sees feature names."""
-    if hasattr(original, "iloc"):
-        return original.iloc[rows]
-    if hasattr(original, "__dataframe__") and not isinstance(original, np.ndarray):
-        return original[rows]
-    return array[rows]
 
 
 class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
@@ -363,7 +144,7 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         K = len(self.classes_)
         number = 0 if self.random_state is None else seed(self.random_state)
         trust = trust_labels(points, codes, K, rng=np.random.default_rng(number))
-        chosen = _choose(trust.suspicion, codes, self.n_suspects)
+        chosen = choose(trust.suspicion, codes, self.n_suspects)
         found = np.flatnonzero(chosen)
         self.suspicion_ = trust.suspicion
         self.suspects_ = found[np.argsort(-trust.suspicion[found], kind="stable")]
