@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import importlib
 import json
 import os
@@ -20,6 +21,7 @@ from lptml.cli.errors import BUG, INPUT, INTERRUPTED, TERMINATED, one_line
 
 # name: (module, attribute, summary); the summary stands here so that `lptml --help` imports no command.
 COMMANDS = {
+    "check": ("lptml.cli.check", "check", "Name every problem of a table, and what handles it."),
     "fit": ("lptml.cli.fit", "fit", "Learn a metric from labelled points or from pairs."),
     "transform": ("lptml.cli.apply", "transform", "Map points into the space of a learned metric."),
     "distance": ("lptml.cli.apply", "distance", "Distances between pairs of points under a metric."),
@@ -36,6 +38,7 @@ COMMANDS = {
 EPILOG = """\b
 Examples:
   lptml datasets wine -o wine.csv
+  lptml check wine.csv --label class
   lptml suspects wine.csv --label class
   lptml fit wine.csv --label class -o wine.model
   lptml report wine.csv --label class --model wine.model -o wine.html
@@ -68,6 +71,16 @@ class LazyGroup(click.Group):
             ) from None
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that was meant, or an error that says which one probably was."""
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            near = difflib.get_close_matches(args[0].lower(), COMMANDS, n=1)
+            meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(COMMANDS)}"
+            ctx.fail(f"No such command {args[0]!r}; {meant}")
+        return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete the names of commands without importing them."""
@@ -103,7 +116,7 @@ class LazyGroup(click.Group):
         except Exception as problem:
             if debug:
                 raise
-            code = _say(*_explain(problem), as_json)
+            code = _say(*_explain(problem), as_json, getattr(problem, "lines", []))
         sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -151,12 +164,13 @@ def _explain(problem: Exception) -> tuple[str, int]:
     return f"unexpected {kind}: {problem}; run again with --debug, and report it", BUG
 
 
-def _say(message: str, code: int, as_json: bool) -> int:
+def _say(message: str, code: int, as_json: bool, more: Sequence[str] = ()) -> int:
     text = one_line(message)
     if as_json:
-        click.echo(json.dumps({"error": text, "code": code}, ensure_ascii=False), err=True)
+        lines = {"problems": [line.strip() for line in more]} if more else {}
+        click.echo(json.dumps({"error": text, "code": code, **lines}, ensure_ascii=False), err=True)
     else:
-        click.echo(click.style("lptml: ", fg="red", bold=True) + text, err=True)
+        click.echo("\n".join([click.style("lptml: ", fg="red", bold=True) + text, *more]), err=True)
     return code
 
 

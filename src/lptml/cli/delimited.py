@@ -11,16 +11,15 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from lptml._cells import is_number
 from lptml.cli.errors import InputError, one_line, quoted
 from lptml.cli.tables import Table, check_unique, make_frame
 
 FIELD_LIMIT = 1 << 20  # characters; the csv module stops there, so an open quote cannot swallow a large file
 DELIMITERS = (",", ";", "\t", "|")
-FORMULA = frozenset("=+-@＝＋－＠")  # what a spreadsheet takes for the start of a formula
 MAX_COLUMNS = 100_000
 ATTRIBUTE = re.compile(
     r"""@attribute\s+(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|(\S+))\s+(.+)""", re.IGNORECASE
@@ -36,22 +35,6 @@ def guess_delimiter(first_line: str) -> str:
     """
     counts = {d: first_line.count(d) for d in DELIMITERS}
     return max(DELIMITERS, key=lambda d: counts[d])
-
-
-def defused(cell: Any) -> Any:
-    """A cell to write: text that a spreadsheet would execute stands behind an apostrophe, as text does there.
-
-    >>> defused("=1+1"), defused("-5"), defused(-5.0)
-    ("'=1+1", '-5', -5.0)
-    """
-    if not isinstance(cell, str) or cell.lstrip()[:1] not in FORMULA or is_number(cell):
-        return cell
-    return f"'{cell}"
-
-
-def restored(cell: str) -> str:
-    """The text that :func:`defused` was given."""
-    return cell[1:] if cell.startswith("'") and defused(cell[1:]) == cell else cell
 
 
 def split_rows(
@@ -77,8 +60,20 @@ def split_rows(
     return rows
 
 
-def parse_delimited(name: str, text: str, *, delimiter: str | None, header: bool) -> Table:
-    """The table in a delimited text."""
+def parse_delimited(
+    name: str,
+    text: str,
+    *,
+    delimiter: str | None,
+    header: bool,
+    problems: list[InputError] | None = None,
+) -> Table:
+    """The table in a delimited text.
+
+    With a list of ``problems``, rows of another length are left out and bad names replaced, each with its
+    error in the list; without, the first one is raised.
+    """
+    complain = _raised if problems is None else problems.append
     if delimiter is None:
         delimiter = guess_delimiter(text.lstrip().partition("\n")[0])
     rows = split_rows(name, text, delimiter)
@@ -90,7 +85,7 @@ def parse_delimited(name: str, text: str, *, delimiter: str | None, header: bool
     if header:
         line, names = rows.pop(0)
         names = [cell.strip() for cell in names]
-        _check_names(name, line, names)
+        names = _checked_names(name, line, names, complain)
         if not rows:
             raise InputError("the file holds a header line and no rows", name)
     else:
@@ -100,8 +95,15 @@ def parse_delimited(name: str, text: str, *, delimiter: str | None, header: bool
             what = f"{len(row)} cells where the first line has {width}; mend the row" + (
                 " or name the --delimiter" if width == 1 or len(row) == 1 else ""
             )
-            raise InputError(what, f"{name}, line {line}")
+            complain(InputError(what, f"{name}, line {line}"))
+    rows = [each for each in rows if len(each[1]) == width]
+    if not rows:
+        raise InputError("no row has as many cells as the first line; name the --delimiter", name)
     return _table(name, names, rows)
+
+
+def _raised(problem: InputError) -> None:
+    raise problem
 
 
 def _table(source: str, names: list[str], rows: Sequence[tuple[int, Sequence[str | None]]]) -> Table:
@@ -109,25 +111,27 @@ def _table(source: str, names: list[str], rows: Sequence[tuple[int, Sequence[str
     return Table(source, make_frame(columns), [line for line, _ in rows])
 
 
-def _check_names(source: str, line: int, names: list[str]) -> None:
+def _checked_names(
+    source: str, line: int, names: list[str], complain: Callable[[InputError], None]
+) -> list[str]:
+    """The names of the columns, each once; what is wrong with them goes to ``complain``."""
     where = f"{source}, line {line}"
     if all(is_number(cell) for cell in names):
         raise InputError(
             "the first line holds numbers, not column names; add names, or pass --no-header", where
         )
+    found: list[str] = []
     for j, cell in enumerate(names):
+        name = cell
         if not cell:
-            raise InputError(f"column {j + 1} has no name; name it, or pass --no-header", where)
-    check_unique(where, names)
-
-
-def is_number(cell: str) -> bool:
-    """Whether a cell reads as a number."""
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
+            complain(InputError(f"column {j + 1} has no name; name it, or pass --no-header", where))
+            name = f"column {j + 1}"
+        elif cell in found:
+            complain(InputError(f"the column name {quoted(cell)} occurs twice; rename one", where))
+        while name in found:
+            name += "'"
+        found.append(name)
+    return found
 
 
 @dataclass(frozen=True)

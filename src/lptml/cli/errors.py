@@ -66,6 +66,25 @@ class InputError(click.ClickException):
         super().__init__(f"{where}: {what}" if where else what)
 
 
+class Refused(InputError):
+    """A table with problems, all of them in one answer, and the command that handles them.
+
+    Parameters
+    ----------
+    problems : list of str
+    where : str
+    command : str
+    """
+
+    def __init__(self, problems: list[str], where: str, command: str) -> None:
+        self.lines = [*(f"  {one_line(each)}" for each in problems), f"try: {one_line(command)}"]
+        if len(problems) == 1:
+            super().__init__(problems[0], where)
+            self.lines = []
+        else:
+            super().__init__(f"{len(problems)} problems to handle first (lptml check lists them):", where)
+
+
 class OutputError(click.ClickException):
     """An output that cannot be written."""
 

@@ -7,12 +7,16 @@ from typing import Any, TypeVar
 
 import click
 
+from lptml.cli.errors import InputError, Refused
+from lptml.cli.findings import Asked, Problem, command_line, look
+from lptml.cli.output import note
 from lptml.cli.prepare import IMPUTE, Points, prepare
 from lptml.cli.readers import FORMATS, read_table
 from lptml.cli.tables import Table
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+MOST_NOTES = 5  # findings that a command tells before it starts
 DATA = click.Path(dir_okay=True, allow_dash=True)
 
 
@@ -85,6 +89,11 @@ def columns(function: F) -> F:
                 help="What stands for a missing value ('drop': leave its row out); otherwise refused.",
             ),
             click.option("--drop-unlabelled", is_flag=True, help="Leave out rows without a label."),
+            click.option(
+                "--drop-duplicates",
+                is_flag=True,
+                help="Leave out rows that repeat an earlier one in every feature and the label.",
+            ),
         ]
     )(function)
 
@@ -114,8 +123,8 @@ def _names(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
     return tuple(cell.strip() for cell in next(csv.reader([value])) if cell.strip())
 
 
-def load_table(path: str, options: dict[str, Any]) -> Table:
-    """The table at ``path``, read as the reading options say."""
+def load_table(path: str, options: dict[str, Any], problems: list[InputError] | None = None) -> Table:
+    """The table at ``path``, read as the reading options say; as for :func:`read_table`."""
     delimiter = options["delimiter"]
     if delimiter is not None:
         delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter, delimiter)
@@ -128,13 +137,45 @@ def load_table(path: str, options: dict[str, Any]) -> Table:
         encoding=options["encoding"],
         header=options["header"],
         missing=options["na"],
+        problems=problems,
     )
 
 
-def prepared(table: Table, options: dict[str, Any], label: str | None) -> Points:
-    """The points of a table, prepared as the column options say."""
+def reading_words(options: dict[str, Any]) -> list[str]:
+    """The reading options that were given, as they are typed."""
+    words = [] if options["format"] == "auto" else ["--format", options["format"]]
+    words += ["--delimiter", options["delimiter"]] if options["delimiter"] else []
+    words += [] if options["encoding"] == "utf-8" else ["--encoding", options["encoding"]]
+    words += [] if options["header"] else ["--no-header"]
+    return [*words, *(word for text in options["na"] for word in ("--na", text))]
+
+
+def asked_of(table: Table, options: dict[str, Any], label: str | None) -> Asked:
+    """What the column options say."""
     chosen = ("key", "features", "drop", "one_hot", "impute", "drop_unlabelled")
-    return prepare(table, label=label, **{name: options[name] for name in chosen})
+    return Asked(label or table.roles.get("label"), **{name: options[name] for name in chosen})
+
+
+def prepared(table: Table, options: dict[str, Any], label: str | None) -> Points:
+    """The points of a table, prepared as the column options say, after a look at all that may be wrong."""
+    asked = asked_of(table, options, label)
+    for name, option in ((asked.label, "--label"), (asked.key, "--key")):
+        if name is not None:
+            table.column(name, option)
+    found = look(table, asked)
+    stops = [each for each in found if each.stops]
+    if len(stops) > 1 or any(each.problem is Problem.IDENTIFIER for each in stops):
+        command = str(click.get_current_context().info_name)
+        line = command_line(command, table.source, asked, found, reading_words(options))
+        raise Refused([each.line() for each in stops], table.source, line)
+    chosen = ("key", "features", "drop", "one_hot", "impute", "drop_unlabelled", "drop_duplicates")
+    points = prepare(table, label=label, **{name: options[name] for name in chosen})
+    if options["drop_duplicates"]:
+        found = [each for each in found if each.problem is not Problem.DUPLICATE]
+    more = [f"note: {len(found) - MOST_NOTES} more; lptml check lists them"] * (len(found) > MOST_NOTES)
+    for line in [f"note: {each.line()}" for each in found[:MOST_NOTES]] + more:
+        note(line, quiet=options["quiet"] or options["as_json"])
+    return points
 
 
 def need_one_of(label: str | None, pairs: str | None, table: Table | None = None) -> None:

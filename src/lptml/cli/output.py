@@ -22,7 +22,8 @@ import click
 import numpy as np
 
 from lptml import _files
-from lptml.cli.delimited import defused, guess_delimiter, is_number, split_rows
+from lptml._cells import is_number, written
+from lptml.cli.delimited import guess_delimiter, split_rows
 from lptml.cli.errors import InputError, OutputError, visible
 
 Cells = list[Any] | np.ndarray[Any, Any]
@@ -170,15 +171,7 @@ def delimited_text(header: Sequence[str], columns: Sequence[Cells], delimiter: s
     -5,-2.0
     """
     rows = [header, *zip(*(_cells(column) for column in columns))]
-    return "".join(delimiter.join(_written(cell, delimiter) for cell in row) + "\n" for row in rows)
-
-
-def _written(cell: Any, delimiter: str) -> str:
-    """A cell of a text. Python's own writer leaves a carriage return bare, which ends a row for readers."""
-    text = "" if cell is None else str(defused(cell))
-    if not text or any(mark in text for mark in (delimiter, '"', "\n", "\r")):
-        return '"' + text.replace('"', '""') + '"'
-    return text
+    return "".join(delimiter.join(written(cell, delimiter) for cell in row) + "\n" for row in rows)
 
 
 def write_columns(path: str, header: Sequence[str], columns: Sequence[Cells]) -> None:

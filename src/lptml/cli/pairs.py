@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from lptml.cli.delimited import guess_delimiter, restored, split_rows
+from lptml._cells import restored
+from lptml.cli.delimited import guess_delimiter, split_rows
 from lptml.cli.errors import InputError, quoted
 from lptml.cli.readers import decode, read_bytes
 

@@ -135,6 +135,7 @@ def prepare(
     one_hot: bool = False,
     impute: str | None = None,
     drop_unlabelled: bool = False,
+    drop_duplicates: bool = False,
 ) -> Points:
     """Points to learn from.
 
@@ -153,6 +154,8 @@ def prepare(
         What stands for a missing value ("drop": leave its row out); otherwise they are refused.
     drop_unlabelled : bool
         Leave out rows without a label; otherwise they are refused.
+    drop_duplicates : bool
+        Leave out rows that repeat an earlier one in every feature and the label.
     """
     label = label or table.roles.get("label")
     for name in drop:
@@ -170,6 +173,9 @@ def prepare(
     if label is not None and drop_unlabelled:
         cells = table.text(label, "--label")
         table = table.rows(np.array([i for i, c in enumerate(cells) if c is not None], dtype=np.int64))
+    if drop_duplicates:
+        shared = chosen if label is None else [*chosen, label]
+        table = table.rows(np.flatnonzero(~table.frame.duplicated(shared).to_numpy()))
     if impute == "drop":
         table = _drop_incomplete(table, chosen)
     labels = None if label is None else check_labels(table, label)
@@ -180,9 +186,9 @@ def prepare(
 
 
 def row_names(table: Table, key: str | None) -> list[str]:
-    """The names of the rows: the key column, which must be complete and without repeats, or 1, 2, 3, ..."""
+    """The names of the rows: the key column, complete and without repeats, or their numbers in the file."""
     if key is None:
-        return [str(i + 1) for i in range(table.n_rows)]
+        return [str(number) for number in table.row_numbers]
     cells = table.text(key, "--key")
     seen: dict[str, int] = {}
     for i, cell in enumerate(cells):
@@ -275,6 +281,11 @@ def _refuse_text(table: Table, name: str, bad: list[int]) -> None:
         what = (
             f"{quoted(cell)} is no number ({len(bad)} such cells); correct it, call it missing with --na "
             "or pass --one-hot to treat the column as categories"
+        )
+    elif len({*table.text(name)}) > min(MAX_CATEGORIES, table.n_rows - 1):
+        what = (
+            f"{quoted(cell)} is text, and nearly every row has another; leave the column out with "
+            f"--drop {quoted(name)}, or name the rows by it with --key {quoted(name)}"
         )
     else:
         what = (

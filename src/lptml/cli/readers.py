@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lptml._cells import fingerprint
 from lptml.cli.delimited import parse_arff, parse_delimited
 from lptml.cli.errors import InputError, one_line, quoted
 from lptml.cli.tables import Table, Values, check_unique, make_frame
@@ -49,6 +50,7 @@ def read_table(
     encoding: str = "utf-8",
     header: bool = True,
     missing: Iterable[str] = (),
+    problems: list[InputError] | None = None,
 ) -> Table:
     """Read a table of points.
 
@@ -65,6 +67,8 @@ def read_table(
         Whether the first line of a CSV file names the columns; else they are called 1, 2, 3, ...
     missing : iterable of str
         Texts that mean "no value", besides the empty cell, NA, N/A, NaN, null, None and ?.
+    problems : list, optional
+        Collects the rows and names of a CSV file that cannot be used, instead of raising the first.
 
     Returns
     -------
@@ -82,7 +86,9 @@ def read_table(
         table = parse_arff(name, decode(name, data, encoding))
     else:
         sep = "\t" if kind == "tsv" and delimiter is None else delimiter
-        table = parse_delimited(name, decode(name, data, encoding), delimiter=sep, header=header)
+        text = decode(name, data, encoding)
+        table = parse_delimited(name, text, delimiter=sep, header=header, problems=problems)
+    table = replace(table, digest=fingerprint(data))
     return _mark_missing(table, MISSING | {m.strip().lower() for m in missing})
 
 

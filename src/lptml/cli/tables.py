@@ -7,6 +7,7 @@ or as numbers.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,8 @@ class Table:
         "line" or "row".
     roles : dict
         Columns whose meaning the file itself states (the label of an npz file: ``{"label": "y"}``).
+    digest : str
+        The fingerprint of the file's bytes.
     """
 
     source: str
@@ -44,6 +47,7 @@ class Table:
     lines: Sequence[int]
     unit: str = "line"
     roles: dict[str, str] = field(default_factory=dict)
+    digest: str = ""
 
     @property
     def names(self) -> list[str]:
@@ -53,13 +57,20 @@ class Table:
     def n_rows(self) -> int:
         return len(self.lines)
 
+    @property
+    def row_numbers(self) -> Values:
+        """The number of each row in the file, from 1, whatever rows were left out."""
+        return self.frame.index.to_numpy() + 1
+
     def column(self, name: str, option: str) -> pd.Series[Any]:
         """The column of that name, or an error that lists what there is."""
         if name in self.frame.columns:
             return self.frame[name]
+        near = nearest_name(name, self.names)
+        meant = f"; did you mean {quoted(near)}?" if near else ""
         shown = ", ".join(quoted(n, 24) for n in self.names[:12]) + (", …" if len(self.names) > 12 else "")
         raise InputError(
-            f"there is no column {quoted(name)} ({option}); the columns are {shown}", self.source
+            f"there is no column {quoted(name)} ({option}){meant}; the columns are {shown}", self.source
         )
 
     def text(self, name: str, option: str = "") -> list[str | None]:
@@ -123,6 +134,17 @@ def _number(cell: str) -> float:
     if "_" in cell:  # float("1_2") is 12, an identifier is not
         raise ValueError
     return float(cell)
+
+
+def nearest_name(name: str, names: Iterable[str]) -> str | None:
+    """The one of the names that was probably meant: the same but for upper case, or nearly the same.
+
+    >>> nearest_name("Grower", ["ash", "grower"]), nearest_name("q", ["ash", "grower"])
+    ('grower', None)
+    """
+    known = {each.casefold(): each for each in names}
+    found = difflib.get_close_matches(name.strip().casefold(), known, n=1, cutoff=0.7)
+    return known[found[0]] if found else None
 
 
 def check_unique(source: str, names: Iterable[str]) -> None:
