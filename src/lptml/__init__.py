@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from lptml.estimators.label_cleaner import LabelCleaner
     from lptml.estimators.robust import RobustKNeighborsClassifier
     from lptml.noise.suspects import suspicion
+    from lptml.report.corrections import apply_corrections, read_corrections
 
 _HOME = {
     "lptml.estimators": [
@@ -60,6 +61,7 @@ _HOME = {
     "lptml.constraints": ["ConstraintSet"],
     "lptml.estimators.io": ["load", "save"],
     "lptml.noise.suspects": ["suspicion"],
+    "lptml.report.corrections": ["apply_corrections", "read_corrections"],
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
 
@@ -83,7 +85,9 @@ __all__ = [
     "RCA_Supervised",
     "RobustKNeighborsClassifier",
     "__version__",
+    "apply_corrections",
     "load",
+    "read_corrections",
     "save",
     "suspicion",
 ]

@@ -20,12 +20,15 @@ def is_number(cell: str) -> bool:
 def defused(cell: Any) -> Any:
     """A cell to write: text that a spreadsheet would execute stands behind an apostrophe, as text does there.
 
-    >>> defused("=1+1"), defused("-5"), defused(-5.0)
-    ("'=1+1", '-5', -5.0)
+    What already stands behind one gets another, so that :func:`restored` always knows what was meant.
+
+    >>> defused("=1+1"), defused("'=1+1"), defused("-5"), defused(-5.0)
+    ("'=1+1", "''=1+1", '-5', -5.0)
     """
-    if not isinstance(cell, str) or cell.lstrip()[:1] not in FORMULA or is_number(cell):
+    if not isinstance(cell, str):
         return cell
-    return f"'{cell}"
+    bare = cell.lstrip("'")
+    return f"'{cell}" if bare.lstrip()[:1] in FORMULA and not is_number(bare) else cell
 
 
 def restored(cell: str) -> str:

@@ -28,6 +28,7 @@ COMMANDS = {
     "score": ("lptml.cli.apply", "score", "How well a metric predicts labels or verdicts."),
     "suspects": ("lptml.cli.suspects", "suspects", "Rank the labels most likely to be wrong."),
     "report": ("lptml.cli.report", "report", "Write one HTML page: metric, accuracy, suspects."),
+    "apply": ("lptml.cli.correct", "apply", "Write the table with the labels that were corrected."),
     "reproduce": ("lptml.experiments.command", "reproduce", "Run the paper's tables and figures."),
     "bench": ("lptml.cli.tools", "bench", "Measure fit on this machine."),
     "datasets": ("lptml.cli.tools", "datasets", "List the bundled data sets, or write one out."),
