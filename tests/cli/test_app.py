@@ -130,7 +130,6 @@ IN_WORDS: dict[str, object] = {
     "the identity": None,
     "where there are many constraints": "auto",
     "refine": True,
-    "trust": True,
 }
 
 

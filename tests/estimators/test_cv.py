@@ -119,8 +119,16 @@ def make_pairs(n, noise, seed=0):
 def test_pairs_choose_a_temperature():
     pairs, y, _ = make_pairs(600, 0.1)
     model = LPTMLCV(random_state=0, max_trials=5).fit(pairs, y)
-    assert [p["temperature"] for p in model.cv_results_["params"]] == [0.1, 0.05, 0.02, 0.01, 0.005]
-    assert model.best_params_["temperature"] in (0.1, 0.05, 0.02, 0.01, 0.005)
+    assert [p["temperature"] for p in model.cv_results_["params"]] == [
+        0.1,
+        0.07,
+        0.05,
+        0.03,
+        0.02,
+        0.01,
+        0.005,
+    ]
+    assert model.best_params_["temperature"] in (0.1, 0.07, 0.05, 0.03, 0.02, 0.01, 0.005)
     assert model.n_trials_ == 5
     unseen, _, truth = make_pairs(3000, 0.0, seed=1)
     count = LPTML(random_state=0, max_trials=5).fit(pairs, y)

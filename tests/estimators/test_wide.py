@@ -141,10 +141,10 @@ def test_the_trivial_rate_of_labels_is_that_of_the_features() -> None:
         alike = [j for j in np.argsort(squares[i]) if y[j] == y[i] and j != i][:3]
         other = [j for j in np.argsort(squares[i]) if y[j] != y[i]]
         grows += [squares[i, far] > squares[i, near] for near in alike for far in other]
-    model = LPTML_Supervised(prior="identity", trust=False, **QUICK).fit(X, y)
+    model = LPTML_Supervised(prior="identity", **QUICK).fit(X, y)
     assert model.trivial_rate_ == pytest.approx(np.mean(np.logical_not(grows)))
     n = len(grows)
-    drawn = LPTML_Supervised(prior="identity", trust=False, n_constraints=n - 1, **QUICK).fit(X, y)
+    drawn = LPTML_Supervised(prior="identity", n_constraints=n - 1, **QUICK).fit(X, y)
     assert drawn.trivial_rate_ == pytest.approx(model.trivial_rate_, abs=1 / n)
 
 
@@ -152,7 +152,7 @@ def test_bounds_are_distances_of_the_features() -> None:
     X, y = points(10, 50)
     i, j = np.triu_indices(10, 1)
     distances = np.linalg.norm(X[i] - X[j], axis=1)
-    model = LPTML_Supervised(constraints="all", bounds=("percentile", 10, 90), trust=False, **QUICK).fit(X, y)
+    model = LPTML_Supervised(constraints="all", bounds=("percentile", 10, 90), **QUICK).fit(X, y)
     np.testing.assert_allclose(model.bounds_, np.percentile(distances, [10, 90]))
 
 

@@ -52,7 +52,7 @@ GRID: list[Option] = [
         "--temperature",
         {"type": click.FloatRange(min=0), "multiple": True},
         "Width of the step from satisfied to violated; 0 is the count; may be repeated. "
-        "[default: 0.15; pairs: 0.1, 0.05, 0.02, 0.01, 0.005]",
+        "[default: 0.15; pairs: 0.1, 0.07, 0.05, 0.03, 0.02, 0.01, 0.005]",
     ),
     (
         "--n-components",
@@ -122,11 +122,6 @@ LABELS: list[Option] = [
         "[default: triplets]",
     ),
     ("--n-constraints", {"type": click.IntRange(min=1)}, "Constraints of each kind to draw. [default: all]"),
-    (
-        "--trust/--no-trust",
-        {"default": None},
-        "Weigh constraints by the trust in their labels, or all alike. [default: trust]",
-    ),
 ]
 #: Of the cross-validation; the last just of labels.
 CHOICE: list[Option] = [

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval
 from lptml._progress import make_display
 from lptml.constraints import Floats, Ints, Source
 from lptml.constraints.span import Span
-from lptml.estimators._lptml import COMMON_CONSTRAINTS, PAIR_CONSTRAINTS, seed
+from lptml.estimators._lptml import COMMON_CONSTRAINTS, PAIR_CONSTRAINTS, in_unit_scale, seed
 from lptml.estimators._mahalanobis import components_from_metric
 from lptml.select.cross_validation import Setting, mean_metric, score_settings
 
@@ -139,17 +139,21 @@ class CVMixin:
         return options
 
     def _adopt_average(
-        self, best: Any, learned: Any, others: list[Floats], source: Source, V: Floats, span: Span
+        self, best: Any, learned: Any, others: list[Floats], source: Source, V: Floats | None, span: Span
     ) -> Any:
         """Take the average of the best metric and the others; what was learned, with the result's cost.
 
-        The others, the source and V are on coordinates of the span.
+        The others, the source and V are on coordinates of the span. Metrics whose scale means nothing are
+        brought to one length over the vectors V first; those of pairs (None) have the scale of the bounds.
         """
         from lptml.search import SearchStatus  # compiled code is loaded by the first fit, not by the import
 
         L = span.map_inside(best.components_)
-        A = mean_metric(V, [L.T @ L, *others])
-        A = A * (source.best_scale(A).scale or 1.0)
+        if V is None:
+            A = np.mean([L.T @ L, *others], axis=0)
+        else:
+            A = mean_metric(V, [L.T @ L, *others])
+            A = A * (source.best_scale(A).scale or 1.0)
         self.components_ = span.map_outside(components_from_metric(A, best.n_components))
         for name in ("n_trials_", "n_iter_", "n_infeasible_", "status_", "lower_bound_"):
             setattr(self, name, getattr(best, name))
@@ -159,7 +163,17 @@ class CVMixin:
             history.append((time.monotonic() - self._began, cost, learned.n_trials))
             if cost > 0 and self.status_ == SearchStatus.OPTIMAL.value:
                 self.status_ = SearchStatus.COMPLETED.value
+            learned = replace(learned, support=_support(source, A))
         return replace(learned, history=tuple(history))
+
+
+def _support(source: Any, A: Floats) -> Ints:
+    """The constraints that hold what A satisfies in place; none where that takes long."""
+    from lptml.refine.canonical import canonical, solved_quickly
+
+    unit, factor = in_unit_scale(source)
+    solved = canonical(unit, A / factor) if solved_quickly(unit) else None
+    return np.empty(0, dtype=np.int64) if solved is None else solved.support
 
 
 def check_names(name: str, values: list[str], known: tuple[str, ...]) -> None:

@@ -138,6 +138,7 @@ class LPTMLBase(SuspicionMixin, CallbackSupport, BaseEstimator):
         data: dict[str, Any],
         prior: FloatArray | None,
         span: Span,
+        solve_support: bool = True,
     ) -> Any:
         """Learn a metric for constraints on coordinates of the span; ``prior`` is a matrix for them."""
         from lptml.learn import learn  # compiled code is loaded by the first fit, not by the import
@@ -176,6 +177,7 @@ class LPTMLBase(SuspicionMixin, CallbackSupport, BaseEstimator):
             callback=progress if progress.wanted else None,
             checkpoint=options.checkpoint,
             initial_metric=None if start is None else span.metric_inside(start) / factor,
+            solve_support=solve_support,
         )
         self._settle(learned, unit, progress)
         return learned

@@ -149,7 +149,7 @@ CLASSES: dict[str, Class] = {
     "LPTMLCV": Class("lptml.estimators", _SEARCH | _PAIRS | _GRID | {"priors": (Several(_OF_TUPLES),)}),
     "LPTML_Supervised": Class(
         "lptml.estimators",
-        _LPTML | _PAIRS | _DRAWN | {"trust": (bool,), "constraints": _KINDS, "prior": _OF_LABELS},
+        _LPTML | _PAIRS | _DRAWN | {"constraints": _KINDS, "prior": _OF_LABELS},
     ),
     "LPTML_SupervisedCV": Class(
         "lptml.estimators",
@@ -161,7 +161,6 @@ CLASSES: dict[str, Class] = {
             "constraints": (*_KINDS, Several(_KINDS)),
             "priors": (Several(_OF_LABELS),),
             "n_neighbors": (int,),
-            "trust": (bool,),
         },
     ),
     "LPTML_Triplets": Class("lptml.estimators", _LPTML),

@@ -75,7 +75,13 @@ class PairsBase(PairsMixin, LPTMLBase):
         given = ConstraintSet.from_differences(data.V, data.labels, bounds=self.bounds_, weight=weight)
         self._report_tuples(learned, data.span, given, weighed=weight is not None)
         self.support_ = data.first[learned.support]
-        self._calibrate(data.points, data.labels, calibration_params, weight)
+        u, l = self.bounds_
+        if calibration_params is None and u == l:
+            # What the metric was learned for. The threshold of most right training pairs would vary more: by
+            # noise at the boundary (benchmarks.pairs, 2,000 pairs) it is .3 to .5 points worse.
+            self.set_threshold(u)
+        else:
+            self._calibrate(data.points, data.labels, calibration_params, weight)
         self._remember(data.source.V, data.labels[data.first], data.source.weight, data.group)
 
     def _judge(
@@ -111,9 +117,10 @@ class LPTML(PairsBase):
         Whether to optimise the best metrics of the search locally; False is the paper's plain search, with
         ``temperature=0``.
     temperature : float, default=0
-        Width of the sigmoid that stands for the step from satisfied to violated, relative to the largest
-        bound. 0 minimises the number of violated constraints itself; a larger one asks for clear margins,
-        which is better under noise near the boundary, and no constraint ever pays more than its weight.
+        Width of the zone around the bounds in which verdicts are uncertain, relative to the largest bound. 0
+        minimises the number of violated constraints itself. A larger one maximises the likelihood of the
+        verdicts, blurred by noise of that width near the bound and wrong anywhere for a share of the pairs
+        that is estimated along; that loss is bounded too, and better under noise near the boundary.
     prior : {"identity", "standardized", "within"} or array-like (d, d), default="standardized"
         The metric that refinement may start from and that the result is shrunk to; "within" makes the
         differences of similar points round.
@@ -162,11 +169,13 @@ class LPTML(PairsBase):
     lower_bound_ : float
         No metric has a smaller rate; 0 where nothing was proven.
     support_ : ndarray of int
-        Numbers of the pairs that hold the metric in place.
+        Numbers of the pairs that hold in place the metric of least trace which satisfies what this one
+        satisfies; none beyond 16 features, where that takes long.
     bounds_ : (float, float)
         The bounds (u, l) used.
     threshold_ : float
-        Largest distance that :meth:`predict` calls similar; calibrated on the training pairs.
+        Largest distance that :meth:`predict` calls similar: the bound, if u and l are one; otherwise, or
+        where ``calibration_params`` say how, calibrated on the training pairs.
     history_ : tuple of (seconds, rate, trials)
         The least violated share of the weight after each improvement, and the trials done by then.
     n_trials_, n_infeasible_ : int

@@ -25,14 +25,16 @@ VALIDATED = 20_000
 class LPTMLCV(CVMixin, PairsBase):
     """:class:`LPTML` with temperature, prior, shrinkage and rank chosen by cross-validation.
 
-    Every combination of the lists below is learned without a fold of the pairs and scored on it by the share
-    of pairs that it does not violate. The metric is the plain average of all combinations within one standard
-    error of the best (of the paired difference), each learned again from all pairs. As in scikit-learn, the
-    folds do not depend on ``random_state``; nor do they depend on the order of the pairs.
+    Every combination of the lists below is learned without a fold of the pairs and scored on it: the score of
+    a pair is the log-likelihood of its verdict, at the temperature of the combination, with the share of
+    verdicts that are wrong at any distance estimated on the other folds. The metric is the plain average of
+    all combinations within one standard error of the best (of the paired difference), each learned again from
+    all pairs. As in scikit-learn, the folds do not depend on ``random_state``; nor do they depend on the
+    order of the pairs.
 
     Parameters
     ----------
-    temperatures : list of float, default=(0.1, 0.05, 0.02, 0.01, 0.005)
+    temperatures : list of float, default=(0.1, 0.07, 0.05, 0.03, 0.02, 0.01, 0.005)
         Values of ``temperature`` to try; see :class:`LPTML`. 0 is the count of violated pairs, and takes
         about twenty times as long.
     priors : list, default=("standardized",)
@@ -120,7 +122,7 @@ class LPTMLCV(CVMixin, PairsBase):
     def __init__(
         self,
         *,
-        temperatures: Any = (0.1, 0.05, 0.02, 0.01, 0.005),
+        temperatures: Any = (0.1, 0.07, 0.05, 0.03, 0.02, 0.01, 0.005),
         priors: Any = ("standardized",),
         shrinkages: Any = (0.0,),
         n_components: Any = None,
@@ -194,9 +196,10 @@ class LPTMLCV(CVMixin, PairsBase):
         best = LPTML(**self.best_params_, **self._options())
         best.n_features_in_ = self.n_features_in_
         prior = best._prior(source, span, self.n_features_in_)
-        learned = best._learn(source, None, {"X": data.points, "y": data.labels}, prior, span)
+        given = {"X": data.points, "y": data.labels}
+        learned = best._learn(source, None, given, prior, span, solve_support=not others)
         metrics = [*self._metrics(source, span, others)]
-        learned = self._adopt_average(best, learned, metrics, source, source.V, span)
+        learned = self._adopt_average(best, learned, metrics, source, None, span)
         self._settle_pairs(data, learned, calibration_params)
         return self
 
@@ -228,12 +231,17 @@ class LPTMLCV(CVMixin, PairsBase):
                     raise KeyboardInterrupt
                 learned = found.A
             for setting in same:
-                A, rank = blend(sample, learned, prior, setting["shrinkage"]), setting["n_components"]
-                A = A if rank is None else truncate(A, rank, feature_scale(sample))
-                yield A * (factor * (unit.best_scale(A).scale or 1.0))
+                A, rank = learned, setting["n_components"]
+                if setting["shrinkage"] > 0:
+                    A = blend(sample, learned, prior, setting["shrinkage"])
+                    A = A if rank is None else truncate(A, rank, feature_scale(sample))
+                    A = A * (unit.best_scale(A).scale or 1.0)
+                yield A * factor
 
     def _compare(self, source: ConstraintSet, span: Span, settings: list[Setting]) -> list[Setting]:
         """Cross-validate; return the good settings but the best."""
+        from lptml.learn.mixture import log_likelihood, share_of_coins
+
         rng = np.random.default_rng(0)  # dealt by the data alone, whose order is that of ``merge_rows``
         rows = np.arange(source.n)
         if source.n > VALIDATED:
@@ -241,9 +249,10 @@ class LPTMLCV(CVMixin, PairsBase):
         some = source.take(rows)
 
         def score_fold(train: Ints, test: Ints) -> Iterator[Floats]:
-            unseen = some.take(test)
-            for A in self._metrics(some.take(train), span, settings):
-                yield np.where(unseen.violated(A), 0.0, 1.0)
+            seen, unseen = some.take(train), some.take(test)
+            for setting, A in zip(settings, self._metrics(seen, span, settings)):
+                T = setting["temperature"]
+                yield log_likelihood(unseen, A, T, share_of_coins(seen, A, T))
 
         kinds = (some.sign < 0).astype(np.int64)
         return self._cross_validate(settings, kinds, some.weight, score_fold, rng)

@@ -33,7 +33,6 @@ from lptml.estimators._lptml import (
 from lptml.estimators._suspicion import of_each
 from lptml.estimators.base import SupervisedMixin
 from lptml.noise.suspects import judge
-from lptml.noise.trust import FLOOR
 from lptml.points import priors
 
 __all__ = ["LPTML_Supervised", "Labelled", "SupervisedBase", "prior_factor"]
@@ -52,7 +51,6 @@ class Labelled:
     rows: NDArray[np.intp]  # (n,) rows of the distinct points, in an order that the data alone determines
     place: NDArray[np.intp]  # (N,) number of each row's distinct point; -1: in none
     total: FloatArray | None  # (n,) weights of the distinct points; None: 1 each
-    doubt: FloatArray | None  # (n,) suspicion of their labels, where it was asked for
 
     @property
     def X(self) -> FloatArray:
@@ -74,7 +72,6 @@ class Labelled:
         total = None if self.total is None else self.total[index]
         rows = self.rows[index]
         number = np.arange(len(rows))
-        doubt = None if self.doubt is None else self.doubt[index]
         return replace(
             self,
             given=self.given[rows],
@@ -85,17 +82,7 @@ class Labelled:
             rows=number,
             place=number,
             total=total,
-            doubt=doubt,
         )
-
-    @property
-    def trusted(self) -> FloatArray | None:
-        """(n,) what the distinct points weigh: their weight times the trust in their labels."""
-        if self.doubt is None:
-            return self.total
-        trust = np.maximum(1.0 - self.doubt, FLOOR)
-        trust /= trust.max()  # the largest weight stays what it was
-        return trust if self.total is None else trust * self.total
 
 
 class SupervisedBase(SupervisedMixin, LPTMLBase):
@@ -116,15 +103,11 @@ class SupervisedBase(SupervisedMixin, LPTMLBase):
         )
         place = np.full(len(points), -1)
         place[known] = group
-        options: Any = self
         plain = None if (total == 1).all() else total
         rows = known[first]
         span = span_of_points(points[rows])
         inside = span.coordinates(points)
-        data = Labelled(points, inside, span, codes, weight, known, rows, place, plain, None)
-        if not options.trust:
-            return data
-        return replace(data, doubt=judge(data.features, data.y, sample_weight=plain).suspicion)
+        return Labelled(points, inside, span, codes, weight, known, rows, place, plain)
 
     def _check_kind(self, kind: str) -> None:
         """Refuse options that the constraints would ignore."""
@@ -146,7 +129,7 @@ class SupervisedBase(SupervisedMixin, LPTMLBase):
             (data.given if features else data.points)[rows],
             data.codes[rows],
             bounds=(1.0, 1.0),
-            point_weight=data.trusted if distinct else given,
+            point_weight=data.total if distinct else given,
             class_weight=options.class_weight,
         )
 
@@ -170,15 +153,12 @@ class SupervisedBase(SupervisedMixin, LPTMLBase):
             given = replace(self._pairs(data, distinct=False), bounds=self.bounds_)
             ones = replace(given, similar_weight=1.0, dissimilar_weight=1.0, point_weight=None)
             plain = data.weight is None and options.class_weight is None
-            weighed = given if data.doubt is None else chosen.source
-            self._report(learned, data.span, weighed, given if plain else ones, weighed.trivial_costs())
+            self._report(learned, data.span, given, given if plain else ones, given.trivial_costs())
         else:
             trivial = _trivial_costs(data, chosen)
             self._report(learned, data.span, chosen.source, _each_as_one(chosen.source), trivial)
         self.support_ = data.rows[chosen.points(learned.support)]
         self._remember(data.features, data.y, data.total, data.place)
-        if data.doubt is not None:
-            self.suspicion_ = of_each(data.doubt, data.place)
 
     def _judge(
         self,
@@ -195,7 +175,7 @@ def prior_factor(prior: Any, data: Labelled) -> FloatArray:
     if isinstance(prior, str):
         if prior == "identity" and data.span.basis is not None:
             return np.asarray(np.linalg.qr(data.span.basis, mode="r"))
-        return priors.make_prior(prior, data.X, data.y, data.trusted)
+        return priors.make_prior(prior, data.X, data.y, data.total)
     matrix = _inputs.check_metric(prior, data.given.shape[1], "prior")
     assert matrix is not None, "a prior is a name or a matrix"
     return psd_factor(data.span.metric_inside(matrix))
@@ -211,7 +191,7 @@ def _trivial_costs(data: Labelled, chosen: Chosen) -> tuple[float, float]:
     if data.span.basis is None or (isinstance(source, ConstraintSet) and source.W is None):
         return source.trivial_costs()
     x, near, far = chosen.points(np.arange(source.n)).T
-    return LabelledTriplets(data.features, x, near[:, None], far[:, None], data.trusted).trivial_costs()
+    return LabelledTriplets(data.features, x, near[:, None], far[:, None], data.total).trivial_costs()
 
 
 def _is(value: Any, default: Any) -> bool:
@@ -251,9 +231,6 @@ class LPTML_Supervised(SupervisedBase):
         centres, the same without stretching, features divided by their standard deviations, or Euclidean.
     shrinkage : float in [0, 1], default=0.5
         How far to move the result towards the prior; 1 is the prior itself.
-    trust : bool, default=True
-        Whether a constraint weighs the trust in the labels of its points (one minus :func:`lptml.suspicion`,
-        which judges them by all other points), or all weigh alike.
     temperature : float, default=0.15
         Width of the sigmoid that stands for the step from satisfied to violated, relative to the margin. 0
         minimises the number of violated constraints itself; a larger one asks for clear margins, which
@@ -302,13 +279,14 @@ class LPTML_Supervised(SupervisedBase):
     n_violations_ : int
         Number of the given constraints that the metric violates.
     violation_rate_ : float
-        Share of their weight, which with ``trust`` is the trust in the labels of their points.
+        Share of their weight.
     trivial_rate_ : float
         The same for the better of the two trivial metrics, A = 0 and A without limit.
     lower_bound_ : float
         No metric has a smaller rate; 0 where nothing was proven.
     support_ : ndarray (k, 2) or (k, 3) of int
-        Rows of the points of the constraints that hold the metric in place.
+        Rows of the points of the constraints that hold in place the metric of least trace which satisfies
+        what this one satisfies; none beyond 16 features, where that takes long.
     bounds_ : (float, float) or None
         The bounds (u, l) of pairs; None for triplets, whose margin is one.
     history_ : tuple of (seconds, rate, trials)
@@ -353,7 +331,6 @@ class LPTML_Supervised(SupervisedBase):
         "constraints": [StrOptions(set(KINDS))],
         "n_constraints": [None, Interval(Integral, 1, None, closed="left")],
         "prior": [StrOptions(set(priors.NAMES)), "array-like"],
-        "trust": ["boolean"],
     }
 
     def __init__(
@@ -367,7 +344,6 @@ class LPTML_Supervised(SupervisedBase):
         n_constraints: int | None = None,
         prior: Any = "discriminant",
         shrinkage: float = 0.5,
-        trust: bool = True,
         temperature: float = 0.15,
         bounds: Any = "auto",
         refine: bool = True,
@@ -393,7 +369,6 @@ class LPTML_Supervised(SupervisedBase):
         self.n_constraints = n_constraints
         self.prior = prior
         self.shrinkage = shrinkage
-        self.trust = trust
         self.temperature = temperature
         self.bounds = bounds
         self.refine = refine

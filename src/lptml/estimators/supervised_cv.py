@@ -47,9 +47,6 @@ class LPTML_SupervisedCV(CVMixin, SupervisedBase):
         Kinds of constraints to try: "triplets", "neighbors", "all".
     n_components : int, None or list, default=None
         Largest ranks of the metric to try.
-    trust : bool, default=True
-        Whether constraints, scores and their votes weigh the trust in the labels; see
-        :class:`LPTML_Supervised`.
     cv : int, default=3
         Folds of each deal.
     n_repeats : int, default=2
@@ -134,7 +131,6 @@ class LPTML_SupervisedCV(CVMixin, SupervisedBase):
         constraints=[str, list, tuple],
         n_constraints=[None, Interval(Integral, 1, None, closed="left")],
         n_neighbors=[Interval(Integral, 1, None, closed="left")],
-        trust=["boolean"],
     )
 
     def __init__(
@@ -145,7 +141,6 @@ class LPTML_SupervisedCV(CVMixin, SupervisedBase):
         temperatures: Any = (0.15,),
         constraints: Any = "triplets",
         n_components: Any = None,
-        trust: bool = True,
         cv: int = 3,
         n_repeats: int = 2,
         n_neighbors: int = 4,
@@ -169,7 +164,6 @@ class LPTML_SupervisedCV(CVMixin, SupervisedBase):
         self.temperatures = temperatures
         self.constraints = constraints
         self.n_components = n_components
-        self.trust = trust
         self.cv = cv
         self.n_repeats = n_repeats
         self.n_neighbors = n_neighbors
@@ -218,7 +212,7 @@ class LPTML_SupervisedCV(CVMixin, SupervisedBase):
             chosen = best._chosen(data, best.constraints, L)
             best.n_features_in_ = self.n_features_in_
             given = {"X": data.given, "y": data.codes}
-            learned = best._learn(chosen.source, None, given, L.T @ L, data.span)
+            learned = best._learn(chosen.source, None, given, L.T @ L, data.span, solve_support=not others)
             centred = data.X - data.X.mean(axis=0)
             metrics = [*self._metrics(data, others)]
             learned = self._adopt_average(best, learned, metrics, chosen.source, centred, data.span)
@@ -256,7 +250,7 @@ class LPTML_SupervisedCV(CVMixin, SupervisedBase):
         if len(rows) > VALIDATED:
             rows = np.sort(rng.choice(rows, VALIDATED, replace=False))
         X, y = data.X[rows], data.y[rows]
-        w = np.ones(len(rows)) if data.trusted is None else data.trusted[rows]
+        w = np.ones(len(rows)) if data.total is None else data.total[rows]
 
         def score_fold(train: Ints, test: Ints) -> Iterator[Floats]:
             for A in self._metrics(data.take(rows[train]), settings):

@@ -32,6 +32,7 @@ from lptml.constraints import ConstraintSet, Floats, Source, psd_factor
 from lptml.constraints.labelled_pairs import LabelledPairs
 from lptml.constraints.scaling import blend, feature_scale, representative, truncate
 from lptml.learn.learned import Learned
+from lptml.learn.mixture import likeliest
 from lptml.refine import RefinementInterruptedWarning, Stop
 from lptml.refine import refine as refine_metrics
 from lptml.refine.anneal import Schedule, cool
@@ -311,12 +312,14 @@ def _refined(
             rng=np.random.default_rng(seed),
             deadline=watch.deadline,
         )
+        A = _at_best_scale(near, A, penalty)
+        if sample.W is None:  # pairs: at the scale that is likeliest, not at the one that counts least
+            A = likeliest(sample, A, temperature, rank=rank, penalty=penalty, deadline=watch.deadline)
     except KeyboardInterrupt:
         message = "refinement interrupted; returning the best metric so far"
         warnings.warn(message, RefinementInterruptedWarning, stacklevel=4)
         return candidates[0], candidates, SearchStatus.INTERRUPTED
     status = SearchStatus.TIME_LIMIT if watch.left(1.0) == 0.0 else SearchStatus.COMPLETED
-    A = _at_best_scale(near, A, penalty)
     return A, (A, *candidates), status
 
 
