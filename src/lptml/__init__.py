@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         LPTML_SupervisedCV,
         LPTML_Triplets,
     )
+    from lptml.estimators.certified import CertifiedKNeighborsClassifier
     from lptml.estimators.io import load, save
     from lptml.estimators.label_cleaner import LabelCleaner
     from lptml.estimators.robust import RobustKNeighborsClassifier
@@ -45,6 +46,7 @@ _HOME = {
         "LPTML_Triplets",
         "LPTML_Quadruplets",
     ],
+    "lptml.estimators.certified": ["CertifiedKNeighborsClassifier"],
     "lptml.estimators.label_cleaner": ["LabelCleaner"],
     "lptml.estimators.robust": ["RobustKNeighborsClassifier"],
     "lptml.baselines": [
@@ -74,6 +76,7 @@ __all__ = [
     "MCML",
     "MMC",
     "RCA",
+    "CertifiedKNeighborsClassifier",
     "ConstraintSet",
     "ITML_Supervised",
     "LPTML_Quadruplets",

@@ -401,3 +401,15 @@ def _check_fitted(state: dict[str, Any], name: str) -> None:
         metric = "components_" if state.get("metric_learner") is None else "metric_learner_"
         if metric not in state:
             raise ModelFileError(f"a fitted {name} has {metric}, which the file has not")
+    if name == "CertifiedKNeighborsClassifier":
+        points, codes, reference = state["points_"], state["codes_"], state["reference_"]
+        tables = [points] if reference is None else [points, reference]
+        if any(t.ndim != 2 or t.shape[1] != d or t.dtype != np.float64 or 0 in t.shape for t in tables):
+            raise ModelFileError(f"points_ and reference_ must be matrices of float64 with {d!r} columns")
+        if not all(np.isfinite(table).all() for table in tables):
+            raise ModelFileError("points_ or reference_ holds NaN or infinity")
+        numbers = np.arange(len(state["classes_"]))
+        if codes.shape != points.shape[:1] or codes.dtype != np.int64 or set(codes) != set(numbers):
+            raise ModelFileError(
+                "codes_ must have the number of a class for each of points_, and every class"
+            )

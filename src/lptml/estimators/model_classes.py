@@ -165,6 +165,11 @@ CLASSES: dict[str, Class] = {
     ),
     "LPTML_Triplets": Class("lptml.estimators", _LPTML),
     "LPTML_Quadruplets": Class("lptml.estimators", _LPTML),
+    "CertifiedKNeighborsClassifier": Class(
+        "lptml.estimators.certified",
+        {"n_neighbors": (int, "auto")},
+        needs=("classes_", "codes_", "n_features_in_", "points_", "reference_"),
+    ),
     "LabelCleaner": Class(
         "lptml.estimators.label_cleaner",
         _SUSPECTS | {"estimator": (Kind.MODEL,), "action": ("drop", "correct")},
@@ -210,7 +215,8 @@ _SETTING = (Mapped((str,), (None, float, *_KINDS, *_OF_LABELS)),)
 #: Domains of fitted attributes, by name whatever the class; those of other names are plain data of any kind.
 FITTED: Domains = {
     **dict.fromkeys(
-        ("beliefs_", "components_", "dual_", "points_", "support_", "suspects_", "suspicion_"), (Kind.ARRAY,)
+        ("beliefs_", "codes_", "components_", "dual_", "points_", "support_", "suspects_", "suspicion_"),
+        (Kind.ARRAY,),
     ),
     **dict.fromkeys(("classes_", "feature_names_in_", "labels_"), (Kind.LABELS,)),
     **dict.fromkeys(("estimator_", "metric_learner_"), (Kind.MODEL,)),
@@ -219,6 +225,7 @@ FITTED: Domains = {
     **dict.fromkeys(("best_index_", "n_features_in_", "n_infeasible_", "n_iter_"), (int,)),
     **dict.fromkeys(("n_trials_", "n_violations_"), (int,)),
     "best_params_": _SETTING,
+    "reference_": (None, Kind.ARRAY),
     "bounds_": (None, Several((float,), 2)),
     "cv_results_": (Mapped((str,), (Kind.ARRAY, Kind.SETTINGS, Several(_SETTING))),),
     "history_": (Several((Several((float,), 3),)),),
