@@ -17,7 +17,7 @@ import pytest
 
 from lptml.engines.errors import EngineLost
 from lptml.engines.partitioned import from_arrays
-from lptml.search import search
+from lptml.search import SearchStatus, search
 
 pytestmark = pytest.mark.faults
 
@@ -125,3 +125,71 @@ def test_a_scheduler_that_goes_away_is_named_and_the_checkpoint_goes_on(
     found = search(pairs.source(), **arguments)
     np.testing.assert_array_equal(found.A, expected.A)
     assert found.n_trials == 150
+
+
+DRIVER = """
+import sys, warnings
+import numpy as np
+from lptml.constraints import ConstraintSet
+from lptml.search import SearchStatus, search
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    rng = np.random.default_rng(0)
+    V = rng.normal(size=(4000, 4))
+    pairs = ConstraintSet.from_differences(V, rng.choice([-1, 1], 4000), bounds=(1.0, 1.0))
+    print("begun", flush=True)
+    said = lambda progress: print(progress.n_trials, flush=True)
+    found = search(pairs, max_trials=100_000, random_state=0, engine="dask", callback=said)
+    print("ended", found.status.name, flush=True)
+"""
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("after", [0.0, 0.3, 1.0, 2.0, 3.0, None])
+@pytest.mark.parametrize("run", range(2))
+def test_ctrl_c_at_any_moment_ends_a_search(tmp_path: Path, after: float | None, run: int) -> None:
+    """Ctrl-C reaches the whole group of processes, as in a terminal; start-up and running alike."""
+    script = tmp_path / "driver.py"
+    script.write_text(DRIVER)
+    with (tmp_path / "log").open("wb") as log:
+        driver = subprocess.Popen(
+            [sys.executable, str(script)],
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            start_new_session=True,
+        )
+    try:
+        assert driver.stdout is not None
+        assert driver.stdout.readline() == "begun\n"
+        if after is None:
+            driver.stdout.readline()  # the first trials are done
+        else:
+            time.sleep(after)
+        os.killpg(driver.pid, signal.SIGINT)
+        said, _ = driver.communicate(timeout=240)
+        log_text = (tmp_path / "log").read_text()
+        begun = "ended INTERRUPTED" in said  # else it came before the search listened
+        assert begun or (after is not None and log_text.rstrip().endswith("KeyboardInterrupt")), log_text
+        assert "Nanny failed" not in log_text
+    finally:
+        if driver.poll() is None:
+            os.killpg(driver.pid, signal.SIGKILL)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("run", range(5))
+def test_a_time_limit_holds_when_all_workers_are_killed(pairs: Any, cluster: Any, run: int) -> None:
+    killed: list[float] = []
+
+    def callback(progress: Any) -> None:
+        if progress.n_trials >= 20 + 7 * run and not killed:
+            killed.append(progress.seconds)
+            for pid in cluster.run(os.getpid).values():
+                os.kill(pid, signal.SIGKILL)
+
+    found = search(
+        pairs.source(), max_trials=10**6, random_state=5, engine=cluster, callback=callback, time_limit=8
+    )
+    assert killed
+    assert found.status is SearchStatus.TIME_LIMIT

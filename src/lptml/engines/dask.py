@@ -5,6 +5,9 @@ and it is made again when the worker that held it dies; scattered data would be 
 Units and passes depend on it, are idempotent, and are run again by the scheduler when their worker is lost.
 What is left to do here: to submit again what the scheduler gave up after several deaths, to notice that the
 scheduler itself is gone, and to follow the number of workers.
+
+A cluster may fall silent at any call. So whatever waits for an answer waits in a thread of its own
+(``Question``), and the one that looks at the clock and hears Ctrl-C never waits for longer than a heartbeat.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from multiprocessing import resource_tracker
 from typing import Any, Self
 
 import dask
@@ -29,6 +33,7 @@ from joblib import cpu_count
 
 from lptml.engines._blocks import Block, Layout, Table
 from lptml.engines._passes import Part, Task
+from lptml.engines._question import Question
 from lptml.engines._readers import MemoryPart
 from lptml.engines._worker import on_one_core, pass_on_one_core
 from lptml.engines.errors import EngineLost, PartitionError
@@ -39,6 +44,9 @@ _DEATHS = 20  # tasks given up by the scheduler before the engine gives up too: 
 _RETRIES = 3  # of a task that raises: memory or a disk may be short for a moment
 _WORKERS_SECONDS = 1.0  # between two looks at how many workers there are
 _PASS_TASKS = 256  # partitions handed to the scheduler at a time
+_START_SECONDS = 120.0  # for a cluster to start, or for a scheduler to answer the first question
+_DESERTED_SECONDS = 300.0  # without any worker, before a search or pass gives up waiting for one
+_FAREWELL_SECONDS = 2.0  # for a cluster to hear that something is no longer wanted
 
 logger = logging.getLogger(__name__)
 
@@ -81,10 +89,8 @@ class DaskEngine:
             try:
                 return get_client()
             except ValueError:
-                client = Client(
-                    n_workers=cpu_count(), threads_per_worker=1, dashboard_address=":0", set_as_default=False
-                )
-        weakref.finalize(self, client.close)
+                client = _start_cluster()
+        weakref.finalize(self, _close, client)
         return client
 
     @contextmanager
@@ -95,7 +101,7 @@ class DaskEngine:
         try:
             yield DaskSession(client, shared)
         finally:
-            shared.release()
+            shared.release()  # sends, but waits for nothing
 
     def mapper(self) -> DaskMapper:
         """Passes over partitions on this engine's workers."""
@@ -113,14 +119,20 @@ class DaskSession:
         self._threads: dict[str | None, int] = {}  # of the workers there are, by address
         self._copies: dict[str | None, Future] = {}  # the problem, on each of them
         self._counted_at = -np.inf
+        self._asked: Question | None = None  # how many threads each worker has
 
     @property
     def workers(self) -> int:
         """How many units can run now; workers may come and go."""
-        if time.monotonic() - self._counted_at > _WORKERS_SECONDS:
-            self._threads = _asked(self._client, self._client.nthreads) or {None: 1}
+        if self._asked is None and time.monotonic() - self._counted_at > _WORKERS_SECONDS:
+            self._asked = Question(self._client.nthreads)
+        first = self._counted_at == -np.inf
+        if self._asked is not None and self._asked.answered(_START_SECONDS if first else 0.0):
+            self._threads = _asked(self._client, self._asked.answer) or {None: 1}
             self._copies = {at: self._copies.get(at) or self._copy(at) for at in self._threads}
-            self._counted_at = time.monotonic()
+            self._counted_at, self._asked = time.monotonic(), None
+        elif first:
+            raise EngineLost(_silent(self._client))
         return sum(self._threads.values())
 
     def _copy(self, address: str | None) -> Future:
@@ -248,7 +260,10 @@ class _Flight:
         self._client = client
         self._out: dict[str, tuple[Any, Future, Callable[[], Future]]] = {}
         self._done: queue.SimpleQueue[Future] = queue.SimpleQueue()
+        self._fetched: tuple[Future, Question] | None = None  # a result on its way
         self._deaths = 0
+        self._heard_at = time.monotonic()
+        self._deserted: Question | None = None
 
     def __len__(self) -> int:
         return len(self._out)
@@ -270,17 +285,25 @@ class _Flight:
 
     def land(self, timeout: float) -> tuple[Any, Any] | None:
         """Tag and result of a task that has ended; None when none does within ``timeout`` seconds."""
-        try:
-            future = self._done.get(timeout=timeout)
-        except queue.Empty:
-            _check(self._client)
+        if self._fetched is None:
+            try:
+                future = self._done.get(timeout=timeout)
+            except queue.Empty:
+                self._check()
+                return None
+            if future.key not in self._out:
+                return None
+            # Its worker may have died since: then the result is on its way for as long as it takes anew.
+            self._fetched = future, Question(partial(_outcome, future))
+        future, fetched = self._fetched
+        if not fetched.answered(timeout):
+            self._check()
             return None
-        if future.key not in self._out:
-            return None
+        self._fetched, self._heard_at = None, time.monotonic()
         tag, _, begin = self._out.pop(future.key)
-        if future.status != "error":
-            return tag, _asked(self._client, future.result)
-        error = _asked(self._client, future.exception)
+        result, error = _asked(self._client, fetched.answer)
+        if error is None:
+            return tag, result
         if not isinstance(error, KilledWorker):
             raise error
         self._deaths += 1
@@ -290,12 +313,55 @@ class _Flight:
         self.start(tag, begin)
         return None
 
+    def _check(self) -> None:
+        """EngineLost when the scheduler is gone, or there has been no worker for long."""
+        _check(self._client)
+        if time.monotonic() - self._heard_at < _DESERTED_SECONDS:
+            return
+        if self._deserted is None:
+            self._deserted = Question(self._client.nthreads)
+        if self._deserted.answered(0.0):
+            if not _asked(self._client, self._deserted.answer):
+                raise EngineLost(_silent(self._client))
+            self._deserted, self._heard_at = None, time.monotonic()  # somebody works, if slowly
+
     def abandon(self) -> None:
         """Forget what has not ended."""
         futures = [future for _, future, _ in self._out.values()]
         self._out.clear()
         if futures and self._client.status == "running":
-            self._client.cancel(futures, force=True)
+            Question(partial(self._client.cancel, futures, force=True)).answered(_FAREWELL_SECONDS)
+
+
+def _outcome(future: Future) -> tuple[Any, BaseException | None]:
+    """The result of a task that has ended, or what it raised."""
+    if future.status == "error":
+        return None, future.exception()
+    return future.result(), None
+
+
+def _start_cluster() -> Client:
+    """A cluster of processes on this machine; Ctrl-C is heard while it starts, but not by its processes."""
+    resource_tracker.ensure_running()  # to start it unblocks Ctrl-C in the thread that starts the first process
+    options = {"threads_per_worker": 1, "dashboard_address": ":0", "set_as_default": False}
+    question = Question(partial(Client, n_workers=cpu_count(), **options))
+    ready = False
+    try:
+        ready = question.answered(_START_SECONDS)
+    finally:
+        if not ready:  # whenever it comes, it is not wanted any more
+            Question(lambda: _close(question.answer()) if question.answered(_START_SECONDS) else None)
+    if not ready:
+        raise EngineLost(f"no Dask cluster has started on this machine within {_START_SECONDS:.0f} s")
+    try:
+        return question.answer()
+    except (OSError, TimeoutError, RuntimeError) as error:
+        raise EngineLost(f"no Dask cluster could be started on this machine: {error}") from error
+
+
+def _close(client: Client) -> None:
+    """Leave a cluster; one that is not there any more does not keep the program from ending."""
+    Question(client.close).answered(5 * _FAREWELL_SECONDS)
 
 
 def _share(client: Client, blob: bytes, make: Callable[[bytes], Any]) -> Future:
@@ -333,6 +399,12 @@ def _gone(client: Client) -> str:
     return (
         f"the Dask scheduler at {address} went away. A checkpoint holds what was found: "
         "the same call with the same checkpoint goes on from there, on any engine"
+    )
+
+
+def _silent(client: Client) -> str:
+    return (
+        f"the Dask cluster at {getattr(client.scheduler, 'address', '?')} has no worker, or does not answer"
     )
 
 
