@@ -1,7 +1,10 @@
 """The rule of the cross-validation on numbers made up for it."""
 
+import threading
+
 import numpy as np
 
+from lptml._clock import look, until
 from lptml.select.cross_validation import Scores, deal, mean_metric, neighbour_share, score_settings
 
 
@@ -43,20 +46,38 @@ def test_every_point_is_scored_once_a_deal():
     assert (seen == 3).all()
 
 
-def test_a_stop_waits_until_every_point_was_scored():
-    calls = []
-    scores = score_settings(
-        [{}],
-        np.zeros(10, dtype=np.int64),
-        np.ones(10),
-        lambda train, test: iter([np.ones(len(test))]),
-        folds=5,
-        repeats=9,
-        rng=np.random.default_rng(0),
-        watch=lambda done: calls.append(done) or True,
-    )
-    assert calls == [1, 2, 3, 4, 5]
+def scored_until(folds_done):
+    """Scores of ten points in five folds, out of time after some of them."""
+    stop, done = threading.Event(), []
+
+    def score_fold(train, test):
+        if len(done) == folds_done:
+            stop.set()
+        look()
+        done.append(test)
+        yield np.ones(len(test))
+
+    codes, rng = np.zeros(10, dtype=np.int64), np.random.default_rng(0)
+    with until(None, stop):
+        scores = score_settings([{}], codes, np.ones(10), score_fold, folds=5, repeats=2, rng=rng)
+    return scores, np.concatenate(done) if done else np.empty(0, dtype=int)
+
+
+def test_folds_that_are_done_when_the_time_is_over_count():
+    scores, tested = scored_until(3)
+    assert len(tested) == 6
+    np.testing.assert_array_equal(np.flatnonzero(scores.weight), np.sort(tested))
+    assert scores.mean.tolist() == [1.0]
+    scores, _ = scored_until(7)
+    assert scores.weight.all()
     np.testing.assert_array_equal(scores.score, np.ones((1, 10)))
+
+
+def test_without_any_fold_the_first_setting_is_best():
+    scores, _ = scored_until(0)
+    assert scores.best == 0
+    assert scores.good.tolist() == [True]
+    assert np.isnan(scores.as_results()["mean_test_score"]).all()
 
 
 def test_classes_are_dealt_evenly():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from numbers import Integral
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from lptml._clock import OutOfTime, until
 from lptml._progress import make_display
 from lptml.constraints import Floats, Ints, Source
 from lptml.constraints.span import Span
@@ -33,6 +35,8 @@ OF_THE_SEARCH = (
     "verbose",
     "callback",
 )
+_CV_SHARE = 0.5  # of a time limit goes to the cross-validation
+_BEST_SHARE = 0.6  # of what is left then, to the fit with the best setting, if others are averaged with it
 _COUNT = Interval(Integral, 1, None, closed="left")
 
 
@@ -65,10 +69,15 @@ class CVMixin:
     verbose: int
     cv: int
     n_repeats: int
+    max_trials: int
     status_: str
+    _began: float
+    _start_clock: Callable[[], None]
+    _deadline: Callable[..., float | None]
+    _seconds_left: Callable[[], float | None]
 
     def _begin(self) -> None:
-        self._began = time.monotonic()
+        self._start_clock()
         self._number = seed(self.random_state)
 
     def _check_options(self, d: int) -> None:
@@ -108,35 +117,52 @@ class CVMixin:
         rng: np.random.Generator,
     ) -> list[Setting]:
         """Score the settings, set the attributes that tell, and return the good ones but the best."""
+        from lptml.learn import compile_now  # compiled code is loaded by the first fit, not by the import
+
+        compiling = time.monotonic()
+        compile_now(searching=self.max_trials > 0, refining=any(s["temperature"] == 0 for s in settings))
+        self._began += time.monotonic() - compiling
         with make_display(int(self.verbose), self.cv * self.n_repeats, unit="fold") as display:
 
-            def watch(done: int) -> bool:
+            def watch(done: int) -> None:
                 display.show(done, f"{len(settings)} settings")
-                return self.time_limit is not None and time.monotonic() - self._began > 0.5 * self.time_limit
 
-            scores = score_settings(
-                settings,
-                codes,
-                weight,
-                score_fold,
-                folds=self.cv,
-                repeats=self.n_repeats,
-                rng=rng,
-                watch=watch,
-            )
+            with until(self._deadline(_CV_SHARE)):
+                scores = score_settings(
+                    settings,
+                    codes,
+                    weight,
+                    score_fold,
+                    folds=self.cv,
+                    repeats=self.n_repeats,
+                    rng=rng,
+                    watch=watch,
+                )
         self.cv_results_ = scores.as_results()
         self.best_index_ = scores.best
         self.best_params_ = dict(settings[scores.best])
         self.best_score_ = float(scores.mean[scores.best])
         return [settings[i] for i in np.flatnonzero(scores.good) if i != scores.best]
 
-    def _options(self) -> dict[str, Any]:
-        """The options of the fit with the best setting."""
+    def _options(self, others: list[Setting]) -> dict[str, Any]:
+        """The options of the fit with the best setting; others are learned after it."""
         self._chosen_after = time.monotonic() - self._began
         options = {name: getattr(self, name) for name in OF_THE_SEARCH} | {"random_state": self._number}
-        if self.time_limit is not None:
-            options["time_limit"] = max(1e-3, self.time_limit - self._chosen_after)
+        left = self._seconds_left()
+        if left is not None:
+            options["time_limit"] = max(1e-3, left if not others else _BEST_SHARE * left)
         return options
+
+    def _while_time(self, others: list[Setting], metrics: Iterator[Floats]) -> list[Floats]:
+        """The metrics of other good settings, as many as there is time for; the table says which."""
+        done: list[Floats] = []
+        with suppress(OutOfTime), until(self._deadline()):
+            for metric in metrics:
+                done.append(metric)
+        late = [str(setting) for setting in others[len(done) :]]
+        for i, setting in enumerate(self.cv_results_["params"]):
+            self.cv_results_["averaged"][i] &= str(setting) not in late
+        return done
 
     def _adopt_average(
         self, best: Any, learned: Any, others: list[Floats], source: Source, V: Floats | None, span: Span

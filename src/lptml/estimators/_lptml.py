@@ -7,6 +7,7 @@ of the input change the result. Rates and counts are reported for the constraint
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral, Real
@@ -94,6 +95,19 @@ class LPTMLBase(SuspicionMixin, CallbackSupport, BaseEstimator):
     components_: FloatArray
     n_features_in_: int
 
+    def _start_clock(self) -> None:
+        """Note when the fit began: its time limit is for all of it."""
+        self._began = time.monotonic()
+
+    def _deadline(self, share: float = 1.0) -> float | None:
+        """The ``time.monotonic()`` at which this share of the time limit is over."""
+        limit: float | None = self.time_limit
+        return None if limit is None else self._began + share * limit
+
+    def _seconds_left(self) -> float | None:
+        deadline = self._deadline()
+        return None if deadline is None else max(0.0, deadline - time.monotonic())
+
     def _check_options(self, d: int) -> None:
         """Refuse options that fit their own domain but not each other or the data."""
         options: Any = self
@@ -169,7 +183,7 @@ class LPTMLBase(SuspicionMixin, CallbackSupport, BaseEstimator):
             regularizer=regularizer,
             n_components=span.rank(options.n_components),
             approximate_counting=options.approximate_counting,
-            time_limit=options.time_limit,
+            time_limit=self._seconds_left(),
             engine=options.engine,
             n_jobs=options.n_jobs,
             random_state=seed(options.random_state),

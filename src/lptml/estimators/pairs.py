@@ -292,6 +292,7 @@ class LPTML(PairsBase):
         self
         """
         self._validate_params()
+        self._start_clock()
         data = self._compared(pairs, y, calibration_params, sample_weight)
         learned = self._learn(
             data.inside,

@@ -62,8 +62,8 @@ class LPTMLCV(CVMixin, PairsBase):
         Factors {1: a, -1: b} for the weights of similar and dissimilar pairs; "balanced" gives both kinds the
         same total.
     time_limit : float, optional
-        Seconds after which no more folds are dealt, once every pair has been scored; then the best so far is
-        taken.
+        Seconds after which the best metric so far is taken. Half of them go to the cross-validation: folds
+        that are not done by then do not count, and if none is, the first setting of the lists is taken.
     engine : {"local", "dask", "spark"} or an engine, default="local"
         Where the trials of the search run.
     n_jobs : int, optional
@@ -193,12 +193,13 @@ class LPTMLCV(CVMixin, PairsBase):
         data = self._compared(pairs, y, calibration_params, sample_weight)
         source, span = data.inside, data.span
         others = self._compare(source, span, settings)
-        best = LPTML(**self.best_params_, **self._options())
+        best = LPTML(**self.best_params_, **self._options(others))
+        best._start_clock()
         best.n_features_in_ = self.n_features_in_
         prior = best._prior(source, span, self.n_features_in_)
         given = {"X": data.points, "y": data.labels}
         learned = best._learn(source, None, given, prior, span, solve_support=not others)
-        metrics = [*self._metrics(source, span, others)]
+        metrics = self._while_time(others, self._metrics(source, span, others))
         learned = self._adopt_average(best, learned, metrics, source, None, span)
         self._settle_pairs(data, learned, calibration_params)
         return self
@@ -206,7 +207,7 @@ class LPTMLCV(CVMixin, PairsBase):
     def _metrics(self, source: ConstraintSet, span: Span, settings: list[Setting]) -> Iterator[Floats]:
         """The metric of every setting, learned without a search; one descent serves all shrinkages."""
         from lptml.learn import learn
-        from lptml.refine.starts import default_starts
+        from lptml.refine.starts import standardised
 
         unit, factor = in_unit_scale(source)
         assert isinstance(unit, ConstraintSet), "pairs in memory"
@@ -215,7 +216,7 @@ class LPTMLCV(CVMixin, PairsBase):
             same = list(group)
             given = LPTML(prior=same[0]["prior"])._prior(source, span, self.n_features_in_)
             start = None if given is None else given / factor
-            prior = default_starts(sample)[0] if start is None else start
+            prior = standardised(sample) if start is None else start
             learned = prior
             if any(setting["shrinkage"] < 1 for setting in same):
                 found = learn(

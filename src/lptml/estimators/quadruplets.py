@@ -194,6 +194,7 @@ class LPTML_Quadruplets(QuadrupletsMixin, LPTMLBase):
         self
         """
         self._validate_params()
+        self._start_clock()
         if weights is not None and sample_weight is not None:
             raise ValueError("weights and sample_weight are the same thing: give one of them")
         points = self._start_tuples(quadruplets)

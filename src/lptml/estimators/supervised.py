@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from lptml._clock import OutOfTime, until
 from lptml._threads import SMALL, single_threaded
 from lptml.constraints import ConstraintSet, psd_factor
 from lptml.constraints.from_labels import KINDS, Chosen, constraints_from_labels
@@ -108,6 +109,14 @@ class SupervisedBase(SupervisedMixin, LPTMLBase):
         span = span_of_points(points[rows])
         inside = span.coordinates(points)
         return Labelled(points, inside, span, codes, weight, known, rows, place, plain)
+
+    def _prior_factor(self, prior: Any, data: Labelled) -> FloatArray:
+        """L of the prior, or of the standardised metric where there is no time for it."""
+        try:
+            with until(self._deadline(0.5)):
+                return prior_factor(prior, data)
+        except OutOfTime:
+            return prior_factor("standardized", data)
 
     def _check_kind(self, kind: str) -> None:
         """Refuse options that the constraints would ignore."""
@@ -256,7 +265,8 @@ class LPTML_Supervised(SupervisedBase):
         Whether to drop a candidate of the search as soon as a sequential test says that it cannot win; "auto"
         does so where there are many constraints. The cost of the result is exact in any case.
     time_limit : float, optional
-        Seconds after which the best metric so far is taken.
+        Seconds after which the best metric so far is taken; where that is too short for the prior, the
+        standardised metric takes its place.
     engine : {"local", "dask", "spark"} or an engine, default="local"
         Where the trials of the search run.
     n_jobs : int, optional
@@ -406,10 +416,11 @@ class LPTML_Supervised(SupervisedBase):
         self
         """
         self._validate_params()
+        self._start_clock()
         self._check_kind(self.constraints)
         data = self._labelled(X, y, sample_weight)
         with single_threaded(len(data.rows) <= SMALL):
-            L = prior_factor(self.prior, data)
+            L = self._prior_factor(self.prior, data)
             chosen = self._chosen(data, self.constraints, L)
             learned = self._learn(
                 chosen.source, initial_metric, {"X": data.given, "y": data.codes}, L.T @ L, data.span

@@ -69,8 +69,8 @@ class LPTML_SupervisedCV(CVMixin, SupervisedBase):
     class_weight : None, "balanced" or dict, default=None
         For pairs; see :class:`LPTML_Supervised`.
     time_limit : float, optional
-        Seconds after which no more folds are dealt, once every point has been scored; then the best so far
-        is taken.
+        Seconds after which the best metric so far is taken. Half of them go to the cross-validation: folds
+        that are not done by then do not count, and if none is, the first setting of the lists is taken.
     engine : {"local", "dask", "spark"} or an engine, default="local"
         Where the trials of the search run.
     n_jobs : int, optional
@@ -207,14 +207,15 @@ class LPTML_SupervisedCV(CVMixin, SupervisedBase):
         data = self._labelled(X, y, sample_weight)
         with single_threaded(len(data.rows) <= SMALL):
             others = self._compare(data, settings)
-            best = self._learner(self.best_params_, **self._options())
-            L = prior_factor(best.prior, data)
+            best = self._learner(self.best_params_, **self._options(others))
+            best._start_clock()
+            L = best._prior_factor(best.prior, data)
             chosen = best._chosen(data, best.constraints, L)
             best.n_features_in_ = self.n_features_in_
             given = {"X": data.given, "y": data.codes}
             learned = best._learn(chosen.source, None, given, L.T @ L, data.span, solve_support=not others)
             centred = data.X - data.X.mean(axis=0)
-            metrics = [*self._metrics(data, others)]
+            metrics = self._while_time(others, self._metrics(data, others))
             learned = self._adopt_average(best, learned, metrics, chosen.source, centred, data.span)
             self.bounds_ = best.bounds_
             self._settle_labelled(data, chosen, learned)

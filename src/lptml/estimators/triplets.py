@@ -193,6 +193,7 @@ class LPTML_Triplets(TripletsMixin, LPTMLBase):
         self
         """
         self._validate_params()
+        self._start_clock()
         points = self._start_tuples(triplets)
         n, _, d = points.shape
         self._check_options(d)

@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from lptml._clock import look
 from lptml.constraints import ConstraintSet, Floats, Ints
 from lptml.constraints.scaling import feature_scale
 from lptml.constraints.violation import TOLERANCE, excess
@@ -130,6 +131,7 @@ class Instance:
 
     def solve(self, index: Ints) -> Solution:
         """w of the constraints with these numbers (Basic-LPTML)."""
+        look()
         solution = solve_problem(self.problem(index), self.solver, self.tol, self.loose)
         self.counts.solves += 1
         self.counts.iterations += solution.iterations

@@ -28,6 +28,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from lptml._clock import OutOfTime, until
 from lptml.constraints import ConstraintSet, Floats, Source, psd_factor
 from lptml.constraints.labelled_pairs import LabelledPairs
 from lptml.constraints.scaling import blend, feature_scale, representative, truncate
@@ -37,7 +38,7 @@ from lptml.refine import RefinementInterruptedWarning, Stop
 from lptml.refine import refine as refine_metrics
 from lptml.refine.anneal import Schedule, cool
 from lptml.refine.canonical import Canonical, canonical, in_memory, solved_quickly
-from lptml.refine.starts import default_starts
+from lptml.refine.starts import default_starts, standardised
 from lptml.search import Progress, SearchResult, SearchStatus, search
 from lptml.search.engine import Engine, PartitionedSource, make_engine
 from lptml.search.projection import SEARCHED, leading_directions, projected
@@ -157,12 +158,12 @@ def learn(
     move = getattr(source, "on", None)  # partitions that can be read anywhere are read where the trials run
     source = source if move is None else move(runner)
     seed = int(np.random.SeedSequence().generate_state(1)[0]) if random_state is None else random_state
-    _compile_now(searching=max_trials > 0, refining=refine and temperature == 0)
+    compile_now(searching=max_trials > 0, refining=refine and temperature == 0)
     watch = _Watch(time_limit, callback)
     sample = representative(nearby(source), np.random.default_rng(seed))
-    anchor = default_starts(sample)[0] if prior is None else np.array(prior, dtype=np.float64)
+    anchor = standardised(sample) if prior is None else np.array(prior, dtype=np.float64)
     found = None
-    if max_trials > 0:
+    if max_trials > 0 and watch.left(1.0) != 0.0:
         P = None
         if search_components is not None and search_components < d:
             P = leading_directions(sample, psd_factor(anchor), search_components)
@@ -187,7 +188,14 @@ def learn(
     elif temperature > 0:  # the count's refinement brings its own
         starts += default_starts(sample)
     status = SearchStatus.COMPLETED if found is None else found.status
-    if refine and status not in _AT_ONCE:
+    if watch.left(1.0) == 0.0 and status is SearchStatus.COMPLETED:
+        status = SearchStatus.TIME_LIMIT
+    candidates: tuple[Floats, ...]
+    if found is None and status is SearchStatus.TIME_LIMIT:  # not even for a search
+        A = _at_best_scale(nearby(source), (starts or [anchor])[0], penalty)
+        A = A if n_components is None else truncate(A, n_components, feature_scale(sample))
+        candidates = (A,)
+    elif refine and status not in _AT_ONCE:
         A, candidates, stop = _refined(
             source, sample, starts or [anchor], temperature, n_components, penalty, seed, watch
         )
@@ -297,7 +305,8 @@ def _refined(
         )
         return refined.A, refined.candidates, _STATUS[refined.stop]
     near = nearby(source)
-    candidates = _ranked(source, [_at_best_scale(near, A, penalty) for A in starts], rank, penalty)
+    scaled = [_at_best_scale(near, A, penalty) for A in starts if watch.left(1.0) != 0.0 or A is starts[0]]
+    candidates = _ranked(source, scaled, rank, penalty)
     if watch.of_refinement(_in_full(source, candidates[0]), candidates[0]):
         return candidates[0], candidates, SearchStatus.STOPPED
     schedule = Schedule(_STEPS, max(_WARM, temperature), temperature)
@@ -330,7 +339,7 @@ def _at_best_scale(source: Source, A: Floats, penalty: Floats | None) -> Floats:
 
 
 @functools.cache
-def _compile_now(*, searching: bool, refining: bool) -> None:
+def compile_now(*, searching: bool, refining: bool) -> None:
     """Compile what learning runs, or load it from disk, on the smallest problems: no clock is to count it."""
     if searching:
         compile_trial("numba")
@@ -422,9 +431,12 @@ def _some(source: Source | PartitionedSource) -> ConstraintSet:
     return source.take_batch([index])[0] if isinstance(source, PartitionedSource) else source.take(index)
 
 
-def _canonical(source: Source, A: Floats, seed: int) -> Canonical | None:
+def _canonical(source: Source, A: Floats, seed: int, deadline: float | None) -> Canonical | None:
     try:
-        return canonical(source, A, seed)
+        with until(deadline):
+            return canonical(source, A, seed)
+    except OutOfTime:
+        return None
     except KeyboardInterrupt:  # what was learned so far is not lost with it
         message = "interrupted while the support constraints were solved for; they are left out"
         warnings.warn(message, RefinementInterruptedWarning, stacklevel=4)
@@ -449,7 +461,7 @@ def _conclude(
     lower_bound = None
     if not isinstance(source, PartitionedSource):
         if solve_support and solved_quickly(source) and status not in _AT_ONCE and watch.left(1.0) != 0.0:
-            solved = _canonical(source, A, seed)
+            solved = _canonical(source, A, seed, watch.deadline)
             if exact and solved is not None and solved.cost < cost:
                 A, cost = solved.A, solved.cost  # minimising the trace met a constraint more
         if lower_bound_seconds > 0:

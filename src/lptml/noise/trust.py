@@ -44,6 +44,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lptml._clock import look
 from lptml._threads import SMALL, single_threaded
 from lptml.constraints import Floats, Ints
 from lptml.constraints.span import span_of_points
@@ -174,6 +175,7 @@ def _alternate(X: Floats, codes: Ints, K: int, given: Floats, rounds: int, rng: 
         w = given * np.maximum(trust, 1e-3)
         testimonies = []
         for Z, basis in views:
+            look()
             testimonies.append(_surroundings(basis, codes, K, w))
             centres = [calibrate(_centres(Z, codes, K, w, tail), codes) for tail in TAILS]
             testimonies.append(max(centres, key=lambda c: c.likelihood))

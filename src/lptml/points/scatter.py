@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lptml._clock import look
 from lptml.constraints.constraint_set import Floats, Ints
 
 __all__ = [
@@ -87,6 +88,7 @@ def uncorrelated(X: Floats, rounds: int = 20) -> Floats:
     Z = (X - np.median(X, axis=0)) / robust_scale(X)
     residual, scatter = Z, np.eye(d)
     for _ in range(rounds):
+        look()
         whitened = whitening(scatter) @ residual.T  # (d, N)
         counts = (tail + d) / (tail + np.einsum("ij,ij->j", whitened, whitened))
         residual = Z - counts @ Z / counts.sum()
@@ -138,6 +140,7 @@ def within_class(
     scatter = np.diag(np.maximum(start, least))
     tails = np.ones(len(Z))
     for _ in range(rounds):
+        look()
         whitened = whitening(scatter) @ residual.T  # (d, N)
         tails = (tail + d) / (tail + np.einsum("ij,ij->j", whitened, whitened))
         counts = member * (weight * tails)[:, None]

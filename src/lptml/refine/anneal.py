@@ -26,6 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lptml._clock import look
 from lptml._threads import single_threaded
 from lptml.constraints import ConstraintSet, Floats, Source
 from lptml.constraints.scaling import (
@@ -191,6 +192,7 @@ def _descend(
     for i, (temperature, step) in enumerate(schedule, start=1):
         if deadline is not None and time.monotonic() > deadline:
             break
+        look()
         L = G / scale
         gradient = batches.gradient(L, temperature * unit)
         if penalty is not None:

@@ -17,11 +17,13 @@ constraints is left out.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import combinations, product
 from math import comb
 
 import numpy as np
 
+from lptml._clock import OutOfTime, look, until
 from lptml._compile import announce
 from lptml.constraints import ConstraintSet, Floats, Source
 from lptml.constraints.scaling import feature_scale, scale_metric, unscale_metric
@@ -72,6 +74,7 @@ class _Lines:
 
     def along(self, Delta: Floats, slope: Floats) -> bool:
         """Search A + t Delta, inside the cone; move there and return True if it costs less."""
+        look()
         low, high = self._cone(Delta)
         if not low < high:
             return False
@@ -85,6 +88,7 @@ class _Lines:
 
     def row(self, g: Floats, direction: Floats) -> bool:
         """Search A - gg' + (g + t h)(g + t h)' for a component g of A: it keeps the rank."""
+        look()
         y, x = self.V @ g, self.V @ direction
         slope, bend = 2.0 * y * x, x * x
         if self.W is not None:
@@ -131,6 +135,7 @@ def polish(
     toward: tuple[Floats, ...] = (),
     keep_rank: bool = False,
     rng: np.random.Generator | None = None,
+    deadline: float | None = None,
 ) -> Floats:
     """Follow exact line searches downhill from A; the result never costs more.
 
@@ -148,6 +153,8 @@ def polish(
         Never raise the rank.
     rng : numpy Generator, optional
         A fixed seed by default.
+    deadline : float, optional
+        The ``time.monotonic()`` at which to stop where it stands.
 
     Examples
     --------
@@ -162,12 +169,13 @@ def polish(
     lines = _Lines(constraints, A)
     given = lines.cost
     idle = 0
-    for _ in range(min(rounds, 1 + _SORTED // (4 * constraints.d * max(1, constraints.n)))):
-        before = lines.cost
-        _round(lines, toward, keep_rank, rng)
-        idle = 0 if lines.cost < before else idle + 1
-        if lines.cost == 0.0 or idle == 2:
-            break
+    with until(deadline), suppress(OutOfTime):
+        for _ in range(min(rounds, 1 + _SORTED // (4 * constraints.d * max(1, constraints.n)))):
+            before = lines.cost
+            _round(lines, toward, keep_rank, rng)
+            idle = 0 if lines.cost < before else idle + 1
+            if lines.cost == 0.0 or idle == 2:
+                break
     return unscale_metric(lines.A, lines.scale) if lines.cost < given else A
 
 

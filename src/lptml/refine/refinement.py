@@ -258,8 +258,12 @@ class _Run:
         d = self.source.d
         self._add(np.zeros((d, d)))
         for A in starts:
+            if self.met[1:]:  # one of them is compared in any case
+                self._check_clock()
             self._add(truncate(A, self.rank, self.scale) if self.rank else A, given=True)
+        self._check_clock()
         for A in rank_one_starts(self.sample):
+            self._check_clock()
             self._offer(A)
         self.defaults = default_starts(self.sample)
         for A in self.defaults:
@@ -320,6 +324,7 @@ class _Run:
                 toward=tuple(entry.A for entry in ordered[1:4]),
                 keep_rank=self.rank is not None,
                 rng=self.rng,
+                deadline=self.deadline,
             )
         self._add(A)
 

@@ -36,8 +36,12 @@ def default_starts(sample: ConstraintSet) -> list[Floats]:
     """
     scale = feature_scale(sample)
     near = sample.V[sample.sign > 0] if sample.W is None else sample.W
-    standardised = np.diag(1.0 / scale**2)
-    return [standardised, _whitening(near, scale), np.eye(sample.d), _whitening(sample.V, scale)]
+    return [standardised(sample), _whitening(near, scale), np.eye(sample.d), _whitening(sample.V, scale)]
+
+
+def standardised(sample: ConstraintSet) -> Floats:
+    """The metric that divides every feature by its root mean square over the difference vectors."""
+    return np.diag(1.0 / feature_scale(sample) ** 2)
 
 
 def rank_one_starts(sample: ConstraintSet) -> list[Floats]:

@@ -14,6 +14,7 @@ import functools
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lptml._clock import OutOfTime, look, until
 from lptml.constraints import ConstraintSet, Floats, Ints, Source
 from lptml.constraints.counting import best_multiple, violations, worst_rows
 from lptml.constraints.scaling import scale_metric
@@ -182,15 +184,15 @@ def compile_trial(solver: str) -> None:
 
 
 def run_unit(problem: Problem, unit: Unit, stop: threading.Event | None = None) -> UnitResult:
-    """Run the trials of a unit; ``stop`` abandons it between two trials (the result is then cut short)."""
+    """Run the trials of a unit; ``stop`` abandons it (the result is then cut short)."""
     began = time.perf_counter()
     candidates: list[Candidate] = []
-    for k in range(unit.count):
-        if stop is not None and stop.is_set():
-            break
-        drawn = draw(problem, unit.first + k)
-        solved = solve(problem, drawn, None if unit.samples is None else unit.samples[k])
-        candidates.append(count(problem, solved))
+    with until(None, stop), suppress(OutOfTime):
+        for k in range(unit.count):
+            look()
+            drawn = draw(problem, unit.first + k)
+            solved = solve(problem, drawn, None if unit.samples is None else unit.samples[k])
+            candidates.append(count(problem, solved))
     return UnitResult(unit.first, tuple(candidates), time.perf_counter() - began)
 
 

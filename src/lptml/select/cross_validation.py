@@ -15,6 +15,7 @@ Breiman, L., Friedman, J., Olshen, R. and Stone, C. (1984). Classification and R
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -22,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lptml._clock import OutOfTime, look
 from lptml.constraints import Floats, Ints, psd_factor
 
 __all__ = ["Scores", "deal", "grid_of", "mean_metric", "neighbour_share", "score_settings"]
@@ -83,7 +85,9 @@ class Scores:
 
     @property
     def mean(self) -> Floats:
-        """(settings,) mean score."""
+        """(settings,) mean score; NaN where nothing was scored."""
+        if not self.weight.any():
+            return np.full(len(self.settings), np.nan)
         return np.asarray(self.score @ self.weight / self.weight.sum())
 
     @property
@@ -94,6 +98,8 @@ class Scores:
     @property
     def error(self) -> Floats:
         """(settings,) standard error of the difference from the best."""
+        if not self.weight.any():
+            return np.full(len(self.settings), np.nan)
         behind = self.score[self.best] - self.score
         w = self.weight / self.weight.sum()
         centred = behind - (behind @ w)[:, None]
@@ -102,7 +108,9 @@ class Scores:
     @property
     def good(self) -> NDArray[np.bool_]:
         """(settings,) which of them are within one standard error of the best."""
-        return np.asarray(self.mean[self.best] - self.mean <= self.error)
+        near = np.asarray(self.mean[self.best] - self.mean <= self.error)
+        near[self.best] = True
+        return near
 
     def as_results(self) -> dict[str, Any]:
         """The table that ``cv_results_`` holds, with the names of scikit-learn's searches."""
@@ -117,7 +125,7 @@ class Scores:
             results[f"param_{name}"] = column
         return results | {
             "mean_test_score": mean,
-            "std_test_score": self.deals.std(axis=1),
+            "std_test_score": self.deals.std(axis=1) if self.deals.size else mean,
             "rank_test_score": rank,
             "standard_error": self.error,
             "averaged": self.good,
@@ -133,7 +141,7 @@ def score_settings(
     folds: int,
     repeats: int,
     rng: np.random.Generator,
-    watch: Callable[[int], object] | None = None,
+    watch: Callable[[int], None] | None = None,
 ) -> Scores:
     """Deal the points and score every setting on each fold.
 
@@ -150,24 +158,35 @@ def score_settings(
         Folds of each deal, and how often to deal.
     rng : numpy Generator
     watch : callable, optional
-        Called as ``watch(folds done)``; a true result stops the dealing when every point has been scored.
+        Called as ``watch(folds done)``.
+
+    Returns
+    -------
+    Scores
+        Of the folds that were done when the time was over (``lptml._clock``); of none, all are NaN.
     """
     total = np.zeros((len(settings), len(codes)))
     means = []
-    dealt = 0
-    for repeat in range(repeats):
-        fold = deal(codes, folds, rng)
-        for f in range(folds):
-            test, train = np.flatnonzero(fold == f), np.flatnonzero(fold != f)
-            if len(test):
-                rows = np.array(list(score_fold(train, test)))
-                total[:, test] += rows
-                means.append(rows @ weight[test] / weight[test].sum())
-            stop = watch is not None and bool(watch(repeat * folds + f + 1))
-        dealt += 1
-        if stop:
-            break
-    return Scores(settings, total / dealt, weight, np.array(means).T)
+    times = np.zeros(len(codes))  # that each point was scored
+    with suppress(OutOfTime):
+        for repeat in range(repeats):
+            fold = deal(codes, folds, rng)
+            for f in range(folds):
+                test, train = np.flatnonzero(fold == f), np.flatnonzero(fold != f)
+                if len(test):
+                    look()
+                    rows = np.array(list(score_fold(train, test)))
+                    total[:, test] += rows
+                    times[test] += 1
+                    means.append(rows @ weight[test] / weight[test].sum())
+                if watch is not None:
+                    watch(repeat * folds + f + 1)
+    return Scores(
+        settings,
+        total / np.maximum(times, 1),
+        np.where(times > 0, weight, 0.0),
+        np.array(means).reshape(-1, len(settings)).T,
+    )
 
 
 def mean_metric(V: Floats, metrics: Sequence[Floats]) -> Floats:
