@@ -12,7 +12,7 @@ import lptml
 from lptml import LPTML, LPTML_Quadruplets, LPTML_Supervised, LPTML_Triplets
 from lptml.constraints import ConstraintSet
 from lptml.constraints.indexed_pairs import IndexedPairs
-from lptml.noise.suspects import suspicion
+from lptml.noise.suspects import pair_suspicion, suspicion
 from lptml.refine.lower_bounds import certify
 
 UNITS = np.array([1e-6, 1e-2, 1e2, 1e6])
@@ -155,3 +155,25 @@ def test_penalties_of_any_size(regularization):
     assert np.isfinite(fitted.components_).all()
     with pytest.raises(ValueError, match="regularization"):
         LPTML(regularization=1e300, **FAST).fit(pairs, y)
+
+
+def test_pairs_of_which_one_kind_has_no_weight_in_a_fold():
+    rng = np.random.default_rng(0)
+    V, y = rng.normal(size=(14, 3)), np.repeat([-1, 1], 7)
+    weight = np.where(np.arange(14) < 1, 1.0, np.where(y > 0, 1.0, 0.0))
+    judged = pair_suspicion(V, y, sample_weight=weight)
+    assert np.isfinite(judged).all()
+
+
+@pytest.mark.parametrize("factor", [1e-99, 1e99])
+def test_suspicion_of_pairs_of_any_size(factor):
+    rng = np.random.default_rng(0)
+    V, y = np.rint(rng.normal(size=(34, 50))), rng.choice([-1, 1], 34)
+    np.testing.assert_allclose(pair_suspicion(factor * V, y), pair_suspicion(V, y), atol=1e-6)
+    assert (pair_suspicion(0.0 * V, y) == 0).all()
+
+
+def test_points_that_differ_by_rounding_alone():
+    X = np.full((31, 3), 1e-138 / 3)
+    learned = lptml.RCA_Supervised().fit(X, np.arange(31) % 4)
+    assert np.isfinite(learned.components_).all()

@@ -76,9 +76,7 @@ def test_rank_without_any_time():
 
 def test_the_clock_is_looked_at_inside_long_steps():
     X, y = load_iris(return_X_y=True)
-    pairs = ConstraintSet.from_differences(
-        *[part for part in (np.diff(data(2)[0], axis=1)[:, 0], data(2)[1])], bounds=(1.0, 1.0)
-    )
+    pairs = ConstraintSet.from_differences(np.diff(data(2)[0], axis=1)[:, 0], data(2)[1], bounds=(1.0, 1.0))
     with until(0.0):
         for step in (
             lambda: judge(X, y),

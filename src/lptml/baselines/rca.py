@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import column_or_1d
 
 from lptml.baselines._common import Floats, Ints, check_components, check_integer, check_real, labelled
+from lptml.constraints.scaling import standard_deviation
 from lptml.estimators.base import MahalanobisMixin, SupervisedMixin, components_from_metric
 
 __all__ = ["RCA", "RCA_Supervised", "chunk_covariance", "draw_chunks"]
@@ -33,8 +34,7 @@ class _RCA:
         rows = check_components(self.n_components, d)
         ridge = check_real("regularization", self.regularization, closed=True)
         centred = X - X.mean(axis=0)
-        spread = np.sqrt((centred**2).mean(axis=0))
-        scale = np.where(spread > 0, spread, 1.0)
+        scale = standard_deviation(X)
         Z = centred / scale
         inner = chunk_covariance(Z, chunks) + ridge * np.eye(d)
         if rows < d:

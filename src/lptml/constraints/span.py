@@ -154,7 +154,10 @@ def _few_points(tuples: Floats) -> bool:
     n, _, d = tuples.shape
     if n > d * d:  # so many pairs, each of them once, take more points
         return False
-    return len(np.unique(tuples.reshape(-1, d), axis=0)) < d
+    points = tuples.reshape(-1, d)
+    if len(np.unique(points[:, 0])) >= d:  # they differ in the first feature already
+        return False
+    return len(np.unique(points, axis=0)) < d
 
 
 def _span(parts: list[Floats], scale: Floats, origin: Floats | None, rounding: float = 0.0) -> Span:

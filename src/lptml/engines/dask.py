@@ -342,7 +342,7 @@ def _outcome(future: Future) -> tuple[Any, BaseException | None]:
 
 def _start_cluster() -> Client:
     """A cluster of processes on this machine; Ctrl-C is heard while it starts, but not by its processes."""
-    resource_tracker.ensure_running()  # to start it unblocks Ctrl-C in the thread that starts the first process
+    resource_tracker.ensure_running()  # the thread in which it starts no longer blocks Ctrl-C
     options = {"threads_per_worker": 1, "dashboard_address": ":0", "set_as_default": False}
     question = Question(partial(Client, n_workers=cpu_count(), **options))
     ready = False

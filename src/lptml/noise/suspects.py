@@ -227,6 +227,8 @@ def _judge_pairs(V: Floats, similar: Ints, weight: Floats, seed: int) -> PairTru
         U = scaled if best else given
         for f in range(_FOLDS):
             inside, outside = fold == f, fold != f
+            if not np.bincount(similar[outside], weights=w[outside], minlength=2).all():
+                continue  # of one kind nothing is known
             spread[inside, 1] = _spread(V[outside], similar[outside], w[outside], V[inside])
             contrast[inside, 1] = _contrast(U[outside], similar[outside], w[outside], U[inside])
             metric[inside, 1] = _metric(
