@@ -24,6 +24,7 @@ SIZES = {
     "LPTML_SupervisedCV": 1,
     "RobustKNeighborsClassifier": 1,
     "LabelCleaner": 1,
+    "CertifiedKNeighborsClassifier": 1,
     "suspicion": 1,
     "LFDA": 1,
     "RCA_Supervised": 1,

@@ -137,6 +137,7 @@ if __name__ == "__main__":
     rng = np.random.default_rng(0)
     V = rng.normal(size=(4000, 4))
     pairs = ConstraintSet.from_differences(V, rng.choice([-1, 1], 4000), bounds=(1.0, 1.0))
+    search(pairs, max_trials=1)  # Python loses a Ctrl-C that comes while Numba clears up after compiling
     print("begun", flush=True)
     said = lambda progress: print(progress.n_trials, flush=True)
     found = search(pairs, max_trials=100_000, random_state=0, engine="dask", callback=said)

@@ -189,7 +189,10 @@ class CVMixin:
             history.append((time.monotonic() - self._began, cost, learned.n_trials))
             if cost > 0 and self.status_ == SearchStatus.OPTIMAL.value:
                 self.status_ = SearchStatus.COMPLETED.value
-            learned = replace(learned, support=_support(source, A))
+            support = np.empty(0, dtype=np.int64)
+            with suppress(OutOfTime), until(self._deadline()):
+                support = _support(source, A)
+            learned = replace(learned, support=support)
         return replace(learned, history=tuple(history))
 
 

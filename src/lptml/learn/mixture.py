@@ -30,6 +30,7 @@ import time
 
 import numpy as np
 
+from lptml._clock import look
 from lptml.constraints import ConstraintSet, Floats
 from lptml.constraints.scaling import feature_scale, scale_metric, unscale_metric
 
@@ -137,6 +138,7 @@ def likeliest(
     def loss(x: Floats) -> tuple[float, Floats]:
         if deadline is not None and time.monotonic() > deadline:
             raise _Late
+        look()
         factor, eps = x[:-1].reshape(G.shape), float(expit(x[-1]))
         image = V @ factor.T  # (n, k)
         length = np.sqrt(np.einsum("ij,ij->i", image, image))
