@@ -2,7 +2,9 @@
 
 ``python -m benchmarks.development`` runs all of it (half an hour on two cores);
 ``python -m benchmarks.development clean,uniform 2 NCA,LPTML_SupervisedCV`` some conditions, splits, methods.
-``--robust`` adds ``RobustKNeighborsClassifier``, ``--seeds 10`` the standard deviation over ``random_state``.
+``--robust`` adds ``RobustKNeighborsClassifier``, ``--seeds 10`` the standard deviation over ``random_state``,
+``--set shrinkage=0.3`` sets parameters of our learners that have them. What the peers reached is taken from
+the results of an earlier run, if the file of results is there; ours is always measured anew.
 
 At most 400 training points (half of smaller sets) and 1,000 test points, stratified. Neighbours vote with the
 labels as given, wrong ones among them; in the last column, with the true ones, so that it judges the metric
@@ -14,6 +16,7 @@ are kept for verification and must not be used here.
 from __future__ import annotations
 
 import argparse
+import ast
 import csv
 import json
 import sys
@@ -141,12 +144,15 @@ def split(name: str, seed: int) -> tuple[Any, Any, Any, Any]:
     return X[train], y[train], X[test], y[test]
 
 
-def fit(method: str, X: Any, y: Any, seed: int = 0) -> Any:
-    """The fitted method, on one thread."""
+def fit(method: str, X: Any, y: Any, seed: int = 0, **given: Any) -> Any:
+    """The fitted method, on one thread; ``given`` are parameters for those of ours that have them."""
     make = METHODS.get(method, lambda seed: RobustKNeighborsClassifier(4, random_state=seed))
+    model = make(seed)
+    if method in OURS:
+        model.set_params(**{name: value for name, value in given.items() if name in model.get_params()})
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return make(seed).fit(X, y)
+        return model.fit(X, y)
 
 
 def accuracy(model: Any, X: Any, voters: Any, X_test: Any, y_test: Any) -> float:
@@ -157,14 +163,16 @@ def accuracy(model: Any, X: Any, voters: Any, X_test: Any, y_test: Any) -> float
     return float(knn.score(model.transform(X_test), y_test))
 
 
-def measure(name: str, condition: str, splits: int, methods: list[str]) -> dict[str, dict[str, list[float]]]:
+def measure(
+    name: str, condition: str, splits: int, methods: list[str], given: dict[str, Any]
+) -> dict[str, dict[str, list[float]]]:
     """Condition -> method -> an accuracy for each split, on one data set."""
     out: dict[str, dict[str, list[float]]] = {}
     for number in range(splits):
         X, y, X_test, y_test = split(name, number)
         points, labels = CONDITIONS[condition](X, y, 1000 + number)
         for method in methods:
-            model = fit(method, points, labels)
+            model = fit(method, points, labels, **given)
             voters = {condition: labels, **({CLEAN_VOTERS: y} if condition == "uniform" else {})}
             for way, given in voters.items():
                 if way == condition or method != ROBUST:  # which has voters of its own
@@ -231,6 +239,20 @@ def report(results: dict[str, Any]) -> None:
         print(markdown(["standard deviation over random_state", *names], rows))
 
 
+def kept_peers(file: Path, conditions: list[str], splits: int, methods: list[str]) -> dict[str, Any]:
+    """Peer -> condition -> data set -> accuracies, of the peers that an earlier run measured in full."""
+    found: dict[str, Any] = json.loads(file.read_text()).get("runs", {}) if file.exists() else {}
+    ways = [*conditions, *([CLEAN_VOTERS] if "uniform" in conditions else [])]
+    return {
+        method: {way: {name: found[way][name][method][:splits] for name in NAMES} for way in ways}
+        for method in methods
+        if method not in (*OURS, ROBUST)
+        and all(
+            len(found.get(way, {}).get(name, {}).get(method, [])) >= splits for way in ways for name in NAMES
+        )
+    }
+
+
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("conditions", nargs="?", default=",".join(CONDITIONS))
@@ -239,8 +261,10 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--robust", action="store_true", help=f"also {ROBUST}")
     parser.add_argument("--seeds", type=int, default=0, help="values of random_state to compare")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--set", action="append", default=[], help="parameter=value of our learners")
     parser.add_argument("--json", type=Path, default=Path("reproduction/development.json"))
     options = parser.parse_args(argv)
+    given = {name: ast.literal_eval(value) for name, value in (each.split("=", 1) for each in options.set)}
     conditions, methods = options.conditions.split(","), options.methods.split(",")
     for given, known in ((conditions, CONDITIONS), (methods, METHODS)):
         if unknown := sorted(set(given) - set(known)):
@@ -250,18 +274,31 @@ def main(argv: list[str] | None = None) -> None:
         return
     methods += [ROBUST] * options.robust
     pool = Parallel(options.jobs)
+    kept = kept_peers(options.json, conditions, options.splits, methods)
+    missing = [method for method in methods if method not in kept]
     tasks = [(name, condition) for name in NAMES for condition in conditions]
-    parts = pool(delayed(measure)(name, condition, options.splits, methods) for name, condition in tasks)
-    scores: dict[str, dict[str, dict[str, float]]] = {}
+    parts = pool(delayed(measure)(*task, options.splits, missing, given) for task in tasks)
+    runs: dict[str, dict[str, dict[str, list[float]]]] = {}  # condition -> data set -> method -> splits
     for (name, _), part in zip(tasks, parts):
         for way, by_method in part.items():
-            means = {method: float(np.mean(values)) for method, values in by_method.items()}
-            scores.setdefault(way, {})[name] = means
+            runs.setdefault(way, {})[name] = by_method
+    for method, by_way in kept.items():
+        for way, by_name in by_way.items():
+            for name, values in by_name.items():
+                runs[way][name][method] = values
+    scores = {
+        way: {
+            name: {method: float(np.mean(by[method])) for method in methods if method in by}
+            for name, by in by_name.items()
+        }
+        for way, by_name in runs.items()
+    }
     seeded = [method for method in (*OURS, ROBUST) if method in methods] if options.seeds else []
     cells = [(method, name) for method in seeded for name in NAMES]
     found = pool(delayed(deviation)(name, method, options.seeds) for method, name in cells)
     results = {
         "splits": options.splits,
+        "runs": runs,
         "accuracy": scores,
         "ranks": {way: mean_ranks(by_name) for way, by_name in scores.items()},
         "seed_deviation": {
