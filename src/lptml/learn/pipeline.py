@@ -45,7 +45,7 @@ from lptml.search.projection import SEARCHED, leading_directions, projected
 from lptml.search.remote import nearby
 from lptml.search.trial import compile_trial
 
-_SEARCH_SHARE = 0.5  # of a time limit, if refinement follows
+_SEARCH_SHARE = 0.5  # of a time limit, if refinement follows: neither is preferred
 
 #: At a positive temperature: steps, and the temperature of the first, in units of the largest bound. Warm, so
 #: that the start is improved and not forgotten; 200 steps, or .15, end within .3 points on the 13 development
