@@ -12,20 +12,31 @@ its radius by (d + 1) eps sum(m): 4 (d + 2) eps sum(m) is more than all three. S
 + 2) eps of themselves, less than 1e-14. Limits are the bounds with ``LEAST_GAP`` added, a hundredth more than
 the tolerance of counting, as in ``lptml.exact.verify``. Weights are multiples of a grid on which their sums
 are exact.
+
+A packing (``lptml.proof.packing``) proves the sum of its shares if its sets are contradictions and no element
+has more shares than its weight. Multipliers y >= 0 show a contradiction (Farkas) if S = sum s_i y_i C_i is
+semidefinite and G = -sum s_i b_i y_i - LEAST_GAP sum b_i y_i positive: for constraints that hold up to the
+tolerance, <S, A> < -G. Rounded multipliers leave S semidefinite only up to the last digits, so it is the
+matrix S + (G / RADIUS) I that has to be positive definite, in units in which features have sizes between 1
+and 2: that excludes every metric whose trace there is at most RADIUS. It is shown by its least eigenvalue,
+where that exceeds all rounding, and else in whole numbers, without any.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from itertools import islice
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lptml.constraints import ConstraintSet, Floats
+from lptml.constraints import ConstraintSet, Floats, Ints
 from lptml.exact.verify import LEAST_GAP, RADIUS
 
 _ENTRIES = 2_000_000  # ranges that are computed at a time
+_EXACT = 40  # features up to which whole numbers are tried: they take a tenth of a second then
 
 
 class CertificateError(ValueError):
@@ -130,3 +141,155 @@ def _ranges(u: Floats, boxes: Floats, slack: Floats) -> tuple[Floats, Floats]:
         low += np.maximum(centre - radius, 0.0) ** 2
         high += (centre + radius) ** 2
     return low * (1.0 - 1e-14), high * (1.0 + 1e-14)
+
+
+def least_weight_of_packing(
+    constraints: ConstraintSet,
+    touched: Ints,
+    weight: Floats,
+    starts: Ints,
+    members: Ints,
+    multipliers: Floats,
+    shares: Floats,
+) -> float:
+    """What every metric pays at least, by a packing of contradictions.
+
+    Parameters
+    ----------
+    constraints : ConstraintSet
+    touched : array of shape (n, k)
+        The elements that each constraint stands for: itself, or its points.
+    weight : array
+        What giving up an element costs.
+    starts, members, multipliers : arrays
+        Members of contradiction k, and their multipliers, are those from starts[k] to starts[k + 1].
+    shares : array
+        How much of the weight of its elements each contradiction uses.
+
+    Raises
+    ------
+    CertificateError
+        If a set is no contradiction, or an element has more shares than its weight.
+
+    Examples
+    --------
+    >>> clash = ConstraintSet.from_differences([[1.0], [1.0], [1.0]], [1, -1, -1], bounds=(1.0, 2.0))
+    >>> itself, starts, members = np.arange(3)[:, None], np.array([0, 2, 4]), np.array([0, 1, 0, 2])
+    >>> halves = np.array([0.5, 0.5])
+    >>> least_weight_of_packing(clash, itself, np.ones(3), starts, members, np.ones(4), halves)
+    1.0
+    """
+    regular = len(starts) == len(shares) + 1 and starts[0] == 0 and starts[-1] == len(members)
+    if not regular or (np.diff(starts) < 1).any() or len(multipliers) != len(members):
+        raise CertificateError("the packing is damaged")
+    inside = (members >= 0).all() and (members < constraints.n).all()
+    if not inside or not (shares >= 0).all() or not (multipliers >= 0).all():
+        raise CertificateError("the packing names constraints that are not there")
+    exponents = feature_exponents(constraints)
+    load = [Fraction(0)] * len(weight)
+    for start, stop, share in zip(starts[:-1], starts[1:], shares.tolist()):
+        those = members[start:stop]
+        if not contradicts(constraints.take(those), multipliers[start:stop], exponents):
+            raise CertificateError(f"constraints {those.tolist()} are not shown to contradict each other")
+        for element in np.unique(touched[those]):
+            load[element] += Fraction(share)
+    if any(used > Fraction(w) for used, w in zip(load, weight.tolist())):
+        raise CertificateError("the packing uses more of an element than its weight")
+    return rounded_up(sum(map(Fraction, shares.tolist()), Fraction(0)), weight)
+
+
+def rounded_up(bound: Fraction, weight: Floats) -> float:
+    """The least sum of weights that is not below a bound, as far as their common measure tells.
+
+    Examples
+    --------
+    >>> rounded_up(Fraction(5, 2), np.full(9, 0.75))
+    3.0
+    >>> rounded_up(Fraction(5, 2), np.array([1.0, 0.5]))
+    2.5
+    """
+    measure = Fraction(float(weight[0])) if len(weight) else Fraction(1)
+    if len(weight) and not (weight == weight[0]).all():
+        measure = Fraction(1, max(Fraction(w).denominator for w in weight.tolist()))
+    return float(ceil(bound / measure) * measure)
+
+
+def feature_exponents(constraints: ConstraintSet) -> Ints:
+    """Powers of two that features have to be divided by, to have sizes between 1 and 2 in units of bounds."""
+    parts = [part for part in (constraints.V, constraints.W) if part is not None]
+    sizes = [np.sqrt(np.mean((part / np.sqrt(constraints.bound)[:, None]) ** 2, axis=0)) for part in parts]
+    return np.frexp(np.max(sizes, axis=0))[1].astype(np.int64) - 1
+
+
+def contradicts(constraints: ConstraintSet, y: Floats, exponents: Ints) -> bool:
+    """Whether multipliers y >= 0 show that the constraints cannot all hold.
+
+    Examples
+    --------
+    >>> clash = ConstraintSet.from_differences([[1.0], [1.0]], [1, -1], bounds=(1.0, 2.0))
+    >>> contradicts(clash, np.array([1.0, 1.0]), feature_exponents(clash))
+    True
+    >>> contradicts(clash, np.array([1.0, 0.2]), feature_exponents(clash))
+    False
+    """
+    if not np.isfinite(y).all() or not (y >= 0).all():
+        return False
+    s, b = constraints.sign.astype(float), constraints.bound
+    total = float(b @ y)
+    gap = float(-(s * b) @ y) - LEAST_GAP * total
+    if not gap > 1e-12 * total:
+        return False
+    rows = np.ldexp(constraints.V, -exponents)
+    S, size = (rows.T * (s * y)) @ rows, float(y @ (rows**2).sum(axis=1))
+    if constraints.W is not None:
+        rows = np.ldexp(constraints.W, -exponents)
+        S, size = S - (rows.T * (s * y)) @ rows, size + float(y @ (rows**2).sum(axis=1))
+    if not np.isfinite(size):
+        return False
+    rounding = 8 * (constraints.n + constraints.d) * 2.0**-53 * size
+    if np.linalg.eigvalsh(S)[0] > rounding:
+        return True
+    return constraints.d <= _EXACT and _contradicts_exactly(constraints, y, exponents)
+
+
+def _contradicts_exactly(constraints: ConstraintSet, y: Floats, exponents: Ints) -> bool:
+    s = constraints.sign.tolist()
+    by = [Fraction(b) * Fraction(m) for b, m in zip(constraints.bound.tolist(), y.tolist())]
+    gap = -sum(i * v for i, v in zip(s, by)) - Fraction(LEAST_GAP) * sum(by)
+    if gap <= 0:
+        return False
+    parts = [part for part in (constraints.V, constraints.W) if part is not None]
+    rows, digits = _whole([x for part in parts for x in np.ldexp(part, -exponents).ravel().tolist()])
+    factors, more = _whole(y.tolist())
+    d, n = constraints.d, constraints.n
+    one = 2 ** (2 * digits + more)
+    extra = int(gap * one / Fraction(RADIUS))  # rounded down
+    M = [[extra if p == q else 0 for q in range(d)] for p in range(d)]
+    for k in range(len(parts) * n):
+        v = rows[k * d : (k + 1) * d]
+        factor = factors[k % n] * s[k % n] * (1 if k < n else -1)
+        for p in range(d):
+            for q in range(p + 1):
+                M[p][q] += factor * v[p] * v[q]
+    return _is_positive_definite(M)
+
+
+def _whole(values: list[float]) -> tuple[list[int], int]:
+    """Whole numbers that are the values times two to the power of the second result."""
+    ratios = [value.as_integer_ratio() for value in values]
+    digits = max((below.bit_length() - 1 for _, below in ratios), default=0)
+    return [above << (digits - below.bit_length() + 1) for above, below in ratios], digits
+
+
+def _is_positive_definite(M: list[list[int]]) -> bool:
+    """Elimination without fractions (Bareiss) on the lower triangle: pivots are the leading minors."""
+    before = 1
+    for k in range(len(M)):
+        pivot = M[k][k]
+        if pivot <= 0:
+            return False
+        for p in range(k + 1, len(M)):
+            for q in range(k + 1, p + 1):
+                M[p][q] = (M[p][q] * pivot - M[p][k] * M[q][k]) // before
+        before = pivot
+    return True
