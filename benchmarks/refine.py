@@ -3,7 +3,6 @@
     python -m benchmarks.refine                # every table of docs/refinement.md but that of the bounds
     python -m benchmarks.refine wine           # cost on Wine, u = l and u = 10th, l = 90th percentile
     python -m benchmarks.refine small          # against the optimum, two and three features
-    python -m benchmarks.refine lower          # proven lower bounds against the optimum
     python -m benchmarks.refine authors        # CPU time to the final cost of the authors' code
     python -m benchmarks.refine stages         # what each stage contributes on Wine
     python -m benchmarks.refine rate           # counting and gradients against the machine's own dgemm
@@ -34,7 +33,6 @@ from lptml.constraints import ConstraintSet, LabelledPairs
 from lptml.learn import learn
 from lptml.refine import Refined, refine
 from lptml.refine.anneal import _Rows, anneal
-from lptml.refine.lower_bounds import certify
 
 _spec = importlib.util.spec_from_file_location("oracle", Path(__file__).parent.parent / "tests" / "oracle.py")
 assert _spec is not None
@@ -127,31 +125,6 @@ def small() -> None:
                 f"| {kind} | {len(over)} | {np.mean(over == 0):.1%} | {np.mean(over <= 1):.1%} "
                 f"| {seconds_taken.max():.3f} |"
             )
-
-
-def lower() -> None:
-    """Proven lower bounds on instances whose optimum is known."""
-    known = oracle.cached()
-    print("\n| instances | number | bound / optimum | packing / optimum | proven optimal | median CPU s |")
-    print("|---|---|---|---|---|---|")
-    for d, share, limit in ((2, "10%", 48), (2, "30%", 24), (3, "10%", 13), (3, "30%", 12)):
-        rows = []
-        for seed in range(1 if share == "10%" else 2, 4 * limit, 4):
-            V, y, bounds, name = oracle.instance(d, seed)
-            if known.get(name, 0) == 0:
-                continue
-            pairs = ConstraintSet.from_differences(V, y, bounds=bounds)
-            A = refine(pairs).A
-            certified, seconds = timed(certify, pairs, A, time_limit=10.0)
-            certified.verify(pairs)
-            optimum = known[name]
-            proven = certified.lower_bound >= optimum
-            rows.append((certified.lower_bound / optimum, certified.packing_bound / optimum, proven, seconds))
-        bound, packing, proven, seconds = np.array(rows, dtype=float).T
-        print(
-            f"| d = {d}, {share} flipped | {len(rows)} | {bound.mean():.3f} | {packing.mean():.3f} "
-            f"| {proven.mean():.0%} | {np.median(seconds):.2f} |"
-        )
 
 
 def authors() -> None:
@@ -252,7 +225,6 @@ TABLES = {
     "wine": wine,
     "stages": stages,
     "small": small,
-    "lower": lower,
     "authors": authors,
     "rate": rate,
     "large": large,

@@ -312,7 +312,7 @@ def test_fitted_soundly(name, chosen):
     assert L.ndim == 2
     assert np.isfinite(L).all()
     assert 0.0 <= fitted.violation_rate_ <= 1.0
-    assert fitted.lower_bound_ <= fitted.violation_rate_ + 1e-12
+    assert (fitted.lower_bound_ or 0.0) <= fitted.violation_rate_ + 1e-12
     assert suspicion.shape == (len(arguments[0]),)
     assert ((suspicion >= 0) & (suspicion <= 1)).all()
     points = np.asarray(arguments[0], dtype=float)

@@ -13,7 +13,7 @@ from lptml import LPTML, LPTML_Quadruplets, LPTML_Supervised, LPTML_Triplets
 from lptml.constraints import ConstraintSet
 from lptml.constraints.indexed_pairs import IndexedPairs
 from lptml.noise.suspects import pair_suspicion, suspicion
-from lptml.refine.lower_bounds import certify
+from lptml.proof import certify
 
 UNITS = np.array([1e-6, 1e-2, 1e2, 1e6])
 FAST = {"max_trials": 20, "random_state": 0}

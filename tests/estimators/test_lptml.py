@@ -57,7 +57,7 @@ def test_attributes_are_what_they_say(model, pairs, y):
     assert model.n_violations_ == wrong.sum()
     assert model.violation_rate_ == pytest.approx(wrong.mean())
     assert model.trivial_rate_ == min((y == 1).mean(), (y == -1).mean())
-    assert 0 <= model.lower_bound_ <= model.violation_rate_ < 0.16 < model.trivial_rate_
+    assert 0 <= (model.lower_bound_ or 0.0) <= model.violation_rate_ < 0.16 < model.trivial_rate_
     assert model.n_trials_ == model.n_iter_ == 5
     assert 0 <= model.n_infeasible_ <= 5
     assert isinstance(model.status_, str)

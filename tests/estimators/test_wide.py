@@ -85,7 +85,7 @@ def test_every_learner_is_whole(name: str) -> None:
     if hasattr(model, "components_"):
         assert np.isfinite(model.components_).all()
     if hasattr(model, "violation_rate_"):
-        assert 0 <= model.lower_bound_ <= model.violation_rate_ <= 1
+        assert 0 <= (model.lower_bound_ or 0.0) <= model.violation_rate_ <= 1
     if hasattr(model, "transform") and not isinstance(model, LabelCleaner):
         assert model.transform(points(3, 40)[0]).shape == (3, len(model.components_))
 

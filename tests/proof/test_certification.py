@@ -30,7 +30,7 @@ def noisy(n, d, share=0.1, seed=0):
     return ConstraintSet.from_differences(V, y, bounds=(u, u))
 
 
-@pytest.mark.parametrize(("d", "seeds"), [(2, range(100)), (3, range(1, 50, 5))])
+@pytest.mark.parametrize(("d", "seeds"), [(2, range(100)), (3, range(1, 50, 12))])
 def test_the_optimum_of_enumeration_is_proven(d, seeds):
     """From the worst start: the search has to find the optimum, too."""
     for pairs, optimum in instances(d, seeds):
@@ -44,7 +44,7 @@ def test_the_optimum_of_enumeration_is_proven(d, seeds):
 
 def test_no_bound_above_the_cost_of_a_planted_metric():
     """Systems that are met with equality, or off it by about the tolerance."""
-    for seed in range(60):
+    for seed in range(30):
         constraints, A = planted(seed)
         if constraints.d > 3:
             continue

@@ -131,7 +131,7 @@ def summary(model: Any, result: dict[str, Any]) -> str:
     from lptml.report.words import choice, constraints_name, trials
 
     what = f"{result['pairs']} pairs" if result["pairs"] else f"{result['classes']} classes"
-    trivial, proven = trivial_name(model), result["lower_bound"] > 0
+    trivial, proven = trivial_name(model), (result["lower_bound"] or 0.0) > 0
     bound = f"; no metric violates less than {result['lower_bound']:.2%}" if proven else ""
     lines = [
         f"{result['rows']} rows, {result['features']} features, {what}",

@@ -169,7 +169,7 @@ def _measure(name: str, repeat: int, max_trials: int | None, random_state: int) 
         if k >= 0:
             seconds.append(time.process_time() - start)
             models.append(model)
-    rates = {key: float(np.mean([getattr(m, f"{key}_") for m in models])) for key in BENCH_COLUMNS[4:]}
+    rates = {key: float(np.mean([getattr(m, f"{key}_") or 0.0 for m in models])) for key in BENCH_COLUMNS[4:]}
     return {
         "data": name,
         "rows": X.shape[0],

@@ -181,7 +181,7 @@ class CVMixin:
             A = mean_metric(V, [L.T @ L, *others])
             A = A * (source.best_scale(A).scale or 1.0)
         self.components_ = span.map_outside(components_from_metric(A, best.n_components))
-        for name in ("n_trials_", "n_iter_", "n_infeasible_", "status_", "lower_bound_"):
+        for name in ("n_trials_", "n_iter_", "n_infeasible_", "status_", "lower_bound_", "_certifiable"):
             setattr(self, name, getattr(best, name))
         history = [(self._chosen_after + seconds, cost, n) for seconds, cost, n in learned.history]
         if others:

@@ -8,16 +8,17 @@ of the input change the result. Rates and counts are reported for the constraint
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from lptml.constraints import ConstraintSet, Source
 from lptml.constraints.labelled_pairs import LabelledPairs
@@ -28,6 +29,9 @@ from lptml.estimators._callbacks import CallbackSupport, Progress
 from lptml.estimators._inputs import FloatArray
 from lptml.estimators._mahalanobis import components_from_metric
 from lptml.estimators._suspicion import SuspicionMixin
+
+if TYPE_CHECKING:
+    from lptml.proof import Certified
 
 __all__ = [
     "COMMON_CONSTRAINTS",
@@ -45,6 +49,9 @@ __all__ = [
 
 #: A lower bound is looked for up to this many constraints times features squared.
 BOUNDED_SIZE = 1_000_000
+
+#: And in no less than these seconds, which it takes to begin.
+SHORTEST = 0.01
 
 #: Constraints in memory, of any kind.
 AnySource = ConstraintSet | LabelledPairs | LabelledTriplets
@@ -94,6 +101,8 @@ class LPTMLBase(SuspicionMixin, CallbackSupport, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, Any]] = COMMON_CONSTRAINTS
     components_: FloatArray
     n_features_in_: int
+    lower_bound_: float | None
+    _certifiable: tuple[AnySource, Span]
 
     def _start_clock(self) -> None:
         """Note when the fit began: its time limit is for all of it."""
@@ -167,6 +176,7 @@ class LPTMLBase(SuspicionMixin, CallbackSupport, BaseEstimator):
             regularizer = span.diagonal_inside(np.ones(d)) * factor
         _inputs.check_penalty(options.regularization, regularizer)
         start = _inputs.check_metric(initial_metric, d, "initial_metric")
+        self._certifiable = source, span
         progress = self._progress(factor, data, span)
         progress.begin()
         learned = learn(
@@ -217,6 +227,60 @@ class LPTMLBase(SuspicionMixin, CallbackSupport, BaseEstimator):
         self.lower_bound_ = _lower_bound(unit, learned)
         progress.end()
 
+    def certify(
+        self,
+        *,
+        time_limit: float = 60.0,
+        gap: float = 0.0,
+        callback: Callable[[float, float], object] | None = None,
+        resume: Certified | None = None,
+    ) -> Certified:
+        """Prove how far the metric is from the best possible one, on the constraints it was learned from.
+
+        Up to three features this usually ends with the proof that no metric violates less; with more, and
+        many violated, with a lower bound. ``lower_bound_`` is set to what was proven.
+
+        Parameters
+        ----------
+        time_limit : float, default=60
+            Seconds.
+        gap : float, default=0
+            Stop when the bound is within this share of the cost.
+        callback : callable, optional
+            Called as ``callback(lower_bound, cost)`` now and then; a true result stops.
+        resume : Certified, optional
+            An earlier result for the same constraints, to go on from.
+
+        Returns
+        -------
+        lptml.proof.Certified
+            Bound, cost and certificate; ``statement`` says in words what is proven. ``A`` is the cheapest
+            metric known, which may be better than the model's.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from lptml import LPTML
+        >>> pairs = np.random.default_rng(0).normal(size=(100, 2, 2))
+        >>> y = np.where(abs(pairs[:, 0, 0] - pairs[:, 1, 0]) < 1, 1, -1)
+        >>> y[:5] *= -1
+        >>> model = LPTML(random_state=0).fit(pairs, y)
+        >>> model.certify().proof.value
+        'no metric costs less'
+        """
+        from lptml.proof import certify
+
+        check_is_fitted(self, "components_")
+        if not hasattr(self, "_certifiable"):
+            raise ValueError("a model from a file is without its constraints: fit it again to certify it")
+        source, span = self._certifiable
+        L = span.map_inside(self.components_)
+        certified = certify(
+            source, L.T @ L, time_limit=time_limit, gap=gap, random_state=0, callback=callback, resume=resume
+        )
+        self.lower_bound_ = certified.lower_bound / (source.total_weight or 1.0)
+        return certified
+
     def _report(
         self, learned: Any, span: Span, given: Source, counted: Source, trivial: tuple[float, float]
     ) -> None:
@@ -230,7 +294,8 @@ class LPTMLBase(SuspicionMixin, CallbackSupport, BaseEstimator):
         cost = float(given.cost(A))
         self.violation_rate_ = cost / total
         self.trivial_rate_ = min(trivial) / total
-        self.lower_bound_ /= total
+        if self.lower_bound_ is not None:
+            self.lower_bound_ /= total
         self.history_ = tuple((seconds, cost / total, trials) for seconds, cost, trials in learned.history)
         self.n_violations_ = round(cost if counted is given else counted.cost(A))
 
@@ -275,15 +340,19 @@ def _power_of_two(value: float) -> float:
     return float(2.0 ** np.floor(np.log2(value))) if value > 0 else 1.0
 
 
-def _lower_bound(source: Source, learned: Any) -> float:
-    """Return a proven lower bound on the cost of every metric, in a tenth of the time that learning took."""
-    small = source.n * source.d**2 <= BOUNDED_SIZE
-    ended = learned.status.name not in ("INTERRUPTED", "STOPPED", "TIME_LIMIT")
-    if learned.cost == 0 or not small or not ended:
-        return 0.0
-    from lptml.refine.lower_bounds import certify
+def _lower_bound(source: Source, learned: Any) -> float | None:
+    """Return a proven lower bound on the cost of every metric, in a tenth of the time that learning took.
 
+    None where that would not do, or would be long: then nobody has asked (``LPTMLBase.certify``).
+    """
+    if learned.cost == 0:
+        return 0.0
     seconds = 0.1 * learned.history[-1][0]
+    ended = learned.status.name not in ("INTERRUPTED", "STOPPED", "TIME_LIMIT")
+    if not ended or seconds < SHORTEST or source.n * source.d**2 > BOUNDED_SIZE:
+        return None
+    from lptml.proof import certify
+
     return min(certify(source, learned.A, time_limit=seconds).lower_bound, learned.cost)
 
 

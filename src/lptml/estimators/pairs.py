@@ -166,8 +166,9 @@ class LPTML(PairsBase):
         Share of their weight.
     trivial_rate_ : float
         The same for the better of the two trivial metrics, A = 0 and A without limit.
-    lower_bound_ : float
-        No metric has a smaller rate; 0 where nothing was proven.
+    lower_bound_ : float or None
+        No metric has a smaller rate; None where a tenth of the time of the fit would not tell: ask
+        :meth:`certify`.
     support_ : ndarray of int
         Numbers of the pairs that hold in place the metric of least trace which satisfies what this one
         satisfies; none beyond 16 features, where that takes long.

@@ -90,8 +90,9 @@ class LPTML_Quadruplets(QuadrupletsMixin, LPTMLBase):
         Share of their weight.
     trivial_rate_ : float
         The same for the better of the two trivial metrics, A = 0 and A without limit.
-    lower_bound_ : float
-        No metric has a smaller rate; 0 where nothing was proven.
+    lower_bound_ : float or None
+        No metric has a smaller rate; None where a tenth of the time of the fit would not tell: ask
+        :meth:`certify`.
     support_ : ndarray of int
         Numbers of the quadruplets that hold the metric in place.
     history_ : tuple of (seconds, rate, trials)

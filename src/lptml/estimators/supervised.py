@@ -292,8 +292,9 @@ class LPTML_Supervised(SupervisedBase):
         Share of their weight.
     trivial_rate_ : float
         The same for the better of the two trivial metrics, A = 0 and A without limit.
-    lower_bound_ : float
-        No metric has a smaller rate; 0 where nothing was proven.
+    lower_bound_ : float or None
+        No metric has a smaller rate; None where a tenth of the time of the fit would not tell: ask
+        :meth:`certify`.
     support_ : ndarray (k, 2) or (k, 3) of int
         Rows of the points of the constraints that hold in place the metric of least trace which satisfies
         what this one satisfies; none beyond 16 features, where that takes long.

@@ -123,7 +123,7 @@ def learn(
     callback : callable, optional
         Called as ``callback(cost, A)`` now and then, with the best so far; a true result stops.
     lower_bound_seconds : float
-        Time to spend on a proven lower bound (``lower_bounds.certify``); 0 for none.
+        Time to spend on a proven lower bound (``lptml.proof.certify``); 0 for none.
     solve_support : bool
         Whether to solve for the canonical metric and its support, where that is quick.
 
@@ -465,7 +465,7 @@ def _conclude(
             if exact and solved is not None and solved.cost < cost:
                 A, cost = solved.A, solved.cost  # minimising the trace met a constraint more
         if lower_bound_seconds > 0:
-            from lptml.refine.lower_bounds import certify
+            from lptml.proof import certify
 
             certified = certify(source, A, time_limit=lower_bound_seconds, random_state=seed)
             lower_bound = certified.lower_bound

@@ -1,10 +1,11 @@
 """Proof: how little can be violated at all.
 
 A lower bound on the cost of every metric, with a certificate that a few independent lines check. For two and
-three features branch and bound over cells of metrics goes on until the best metric is proven to be the best.
+three features branch and bound over cells of metrics goes on until the best metric is proven to be the best;
+for more, small contradictions are found by the thousand and packed by a linear program.
 """
 
-from lptml.proof.certificate import CellCertificate, Certificate, Certified, Proof
+from lptml.proof.certificate import CellCertificate, Certificate, Certified, PackingCertificate, Proof
 from lptml.proof.certification import CertificationInterruptedWarning, certify
 from lptml.proof.files import check_cost, read_proof, write_proof
 from lptml.proof.verify import CertificateError
@@ -15,6 +16,7 @@ __all__ = [
     "CertificateError",
     "CertificationInterruptedWarning",
     "Certified",
+    "PackingCertificate",
     "Proof",
     "certify",
     "check_cost",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lptml.constraints import ConstraintSet, Floats
-from lptml.proof.verify import CertificateError, least_cost_of_cells
+from lptml.constraints import ConstraintSet, Floats, Ints
+from lptml.proof.verify import CertificateError, least_cost_of_cells, least_weight_of_packing
 
 
 class Proof(Enum):
@@ -22,6 +22,10 @@ class Proof(Enum):
 
 class Certificate(Protocol):
     """What proves a lower bound on the cost of every metric."""
+
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What it consists of, for files."""
 
     def proven(self, constraints: ConstraintSet) -> float:
         """The bound, recomputed by code that shares nothing with the search.
@@ -42,9 +46,43 @@ class CellCertificate:
     codes: NDArray[np.int8]
     """Trees in preorder: the axis that a cell is cut along, negative for a leaf."""
 
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return {"T": self.T, "codes": self.codes}
+
     def proven(self, constraints: ConstraintSet) -> float:
         """The bound, recomputed for each leaf on all constraints."""
         return least_cost_of_cells(constraints, self.T, self.codes)
+
+
+@dataclass(frozen=True, eq=False)
+class PackingCertificate:
+    """Contradictions that share the weight of what is violated (``lptml.proof.packing``)."""
+
+    starts: Ints
+    """Contradiction k has the members from starts[k] to starts[k + 1]."""
+    members: Ints
+    """Numbers of constraints."""
+    multipliers: Floats
+    """Farkas multipliers of the members."""
+    shares: Floats
+    """What each contradiction proves; all together prove their sum, rounded up to the next possible cost."""
+    touched: Ints | None = None
+    """The points of each constraint (n, k), where points are given up and not constraints."""
+
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        arrays = {name: getattr(self, name) for name in ("starts", "members", "multipliers", "shares")}
+        return arrays if self.touched is None else {**arrays, "touched": self.touched}
+
+    def proven(self, constraints: ConstraintSet) -> float:
+        """The bound, with every contradiction checked anew."""
+        touched, weight = np.arange(constraints.n)[:, None], constraints.weight
+        if self.touched is not None:
+            touched, weight = self.touched, np.ones(int(self.touched.max(initial=-1)) + 1)
+        return least_weight_of_packing(
+            constraints, touched, weight, self.starts, self.members, self.multipliers, self.shares
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +129,7 @@ class Certified:
 
     @property
     def statement(self) -> str:
-        """What is proven, in words."""
+        """What is proven, in words: one or two sentences for a person."""
         total = self.total_weight or 1.0
         violates = f"The metric violates {self.cost:g} of {self.total_weight:g} ({self.cost / total:.2%})"
         if self.proof is Proof.OPTIMAL:

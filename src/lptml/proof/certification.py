@@ -10,9 +10,11 @@ from functools import cache
 
 import numpy as np
 
-from lptml.constraints import ConstraintSet, Floats, Source
+from lptml.constraints import ConstraintSet, Floats, Ints, Source
 from lptml.proof.cells import Cells, CellSearch
-from lptml.proof.certificate import CellCertificate, Certified, Proof
+from lptml.proof.certificate import CellCertificate, Certificate, Certified, PackingCertificate, Proof
+from lptml.proof.contradictions import Contradiction
+from lptml.proof.packing import PackingSearch
 from lptml.refine import refine
 from lptml.refine.canonical import in_memory
 from lptml.search.engine import PartitionedSource
@@ -20,6 +22,7 @@ from lptml.search.remote import nearby
 
 _LISTED = 1_000_000  # constraints that are looked at; what a part of them proves holds for all
 _REFINED = 0.3  # of the time limit, for a metric where none is given
+_CELLS = 3  # features up to which cells are cut; their number grows with the power of d (d + 1) / 2 - 1
 
 #: A bound that is closer to the cost than this share of it is the cost: weights are rounded to a grid.
 _EQUAL = 1e-9
@@ -43,6 +46,10 @@ def certify(
     resume: Certified | None = None,
 ) -> Certified:
     """A lower bound on the cost of every metric, and how far the best known one is from it.
+
+    Up to three features cells of metrics are cut until the best metric is proven to be the best
+    (``lptml.proof.cells``); with more of them, contradictions are packed (``lptml.proof.packing``), which
+    proves the optimum where few constraints are violated and leaves a gap where many are.
 
     Parameters
     ----------
@@ -98,7 +105,10 @@ def certify(
     if resume is not None:
         run.offer(resume.A)
     try:
-        run.cut_cells(resume)
+        if constraints.d <= _CELLS:
+            run.cut_cells(resume)
+        else:
+            run.pack(resume, random_state)
     except KeyboardInterrupt:
         message = "certification interrupted; the bound proven so far is returned"
         warnings.warn(message, CertificationInterruptedWarning, stacklevel=2)
@@ -110,6 +120,7 @@ def _compile_now() -> None:
     """Compile, or load from disk, before a clock starts."""
     pairs = ConstraintSet.from_differences(np.eye(2), [1, -1], bounds=(1.0, 1.0))
     CellSearch.start(pairs, np.eye(2)).step(1.0)
+    PackingSearch(pairs, np.arange(2)[:, None], pairs.weight, 0, []).step(time.monotonic() + 60.0)
 
 
 def _listed(source: Source, random_state: int | None) -> ConstraintSet:
@@ -152,7 +163,7 @@ class _Run:
         self.began, self.deadline = began, began + time_limit
         self.callback = callback
         self.lower_bound = 0.0
-        self.certificate = CellCertificate(np.eye(constraints.d), np.empty(0, dtype=np.int8))
+        self.certificate: Certificate = packed([], np.zeros(0))
 
     @property
     def goal(self) -> float:
@@ -192,6 +203,30 @@ class _Run:
             if A is not None and not self.offer(A) and target >= self.goal:
                 guess = False  # it costs less but for rounding, and would be met again and again
 
+    def pack(self, resume: Certified | None, random_state: int | None) -> None:
+        """Contradictions and their packing, round after round."""
+        known = [] if resume is None else contradictions_of(resume.certificate)
+        if not self.constraints.n:
+            return
+        search = PackingSearch(
+            self.constraints,
+            np.arange(self.constraints.n)[:, None],
+            self.constraints.weight,
+            random_state,
+            known,
+        )
+        while self.lower_bound < self.goal and time.monotonic() < self.deadline:
+            metrics, went_on = search.step(self.deadline)
+            for A in metrics:
+                self.offer(A)
+            if search.lower_bound > self.lower_bound:
+                self.lower_bound = min(search.lower_bound, self.cost)
+                self.certificate = packed(*search.best)
+            if self.callback is not None and self.callback(self.lower_bound, self.cost):
+                return
+            if not went_on:
+                return
+
     def result(self) -> Certified:
         return Certified(
             lower_bound=self.lower_bound,
@@ -203,3 +238,26 @@ class _Run:
             proof=Proof.OPTIMAL if self.lower_bound >= (1.0 - _EQUAL) * self.cost else Proof.BOUNDED,
             seconds=time.monotonic() - self.began,
         )
+
+
+def packed(found: list[Contradiction], shares: Floats, touched: Ints | None = None) -> PackingCertificate:
+    """The certificate of contradictions and their shares."""
+    return PackingCertificate(
+        starts=np.cumsum([0, *(len(each.members) for each in found)], dtype=np.int64),
+        members=np.concatenate([np.empty(0, dtype=np.int64), *(each.members for each in found)]),
+        multipliers=np.concatenate([np.empty(0), *(each.multipliers for each in found)]),
+        shares=shares,
+        touched=touched,
+    )
+
+
+def contradictions_of(certificate: Certificate) -> list[Contradiction]:
+    """What an earlier packing consisted of; nothing for other certificates."""
+    if not isinstance(certificate, PackingCertificate):
+        return []
+    ends = certificate.starts[1:-1]
+    return [
+        Contradiction(members, y)
+        for members, y in zip(np.split(certificate.members, ends), np.split(certificate.multipliers, ends))
+        if len(members)
+    ]

@@ -22,8 +22,9 @@ from lptml._threads import share_out
 from lptml.constraints import ConstraintSet, Floats, Ints
 from lptml.exact import exact_lptml, make_objective
 from lptml.exact.sdp import Status
+from lptml.exact.verify import LEAST_GAP
 from lptml.proof.hulls import inside_hull
-from lptml.proof.verify import LEAST_GAP, contradicts, feature_exponents
+from lptml.proof.verify import contradicts, feature_exponents
 
 # What is added to the prices, from the combination that proves most to cheap ones.
 _LEVELS = np.array([1.0, 0.1, 0.02])
@@ -61,7 +62,7 @@ class Separation:
         self._prepare_hull()
 
     def _prepare_hull(self) -> None:
-        """Vectors in units of their bounds, in well-conditioned coordinates of the span of the upper bounds."""
+        """Vectors in units of their bounds, in even coordinates of the span of the upper bounds."""
         c = self.constraints
         self.upper = np.flatnonzero(c.sign > 0)
         self.lower = np.empty(0, dtype=np.int64)
@@ -116,15 +117,15 @@ class Separation:
             self.looked = True
             self.lower = np.flatnonzero(self.inside)  # the others never will be
 
-    def by_leaving_out(
-        self, price: Floats, touched: Ints, deadline: float
-    ) -> tuple[list[Contradiction], list[Floats]]:
-        """Contradictions among constraints none of whose elements was left out, and metrics that satisfy such.
+    def has_time(self, deadline: float) -> bool:
+        """Whether exact solves will end before a deadline."""
+        return time.monotonic() + 1.5 * self.solve_seconds <= deadline
+
+    def by_leaving_out(self, price: Floats, touched: Ints) -> tuple[list[Contradiction], list[Floats]]:
+        """Contradictions among constraints with no element left out, and metrics that satisfy such.
 
         ``price`` is that of elements; ``touched`` (n, k) says which of them each constraint stands for.
         """
-        if time.monotonic() + 1.5 * self.solve_seconds > deadline:
-            return [], []
         draws = [self.rng.spawn(1)[0] for _ in range(_DRAWS if self.solve_seconds < 0.05 else 2)]
         began = time.monotonic()
 
@@ -143,9 +144,7 @@ class Separation:
         c = self.constraints
         if not len(rest):
             return None, np.zeros((c.d, c.d))
-        exact = exact_lptml(
-            c.take(rest), make_objective("trace", c.d), rng=rng, minimal=c.D <= _IRREDUCIBLE
-        )
+        exact = exact_lptml(c.take(rest), make_objective("trace", c.d), rng=rng, minimal=c.D <= _IRREDUCIBLE)
         if exact.status is Status.OPTIMAL:
             return None, exact.A
         if exact.status is not Status.INFEASIBLE or exact.certificate is None:
@@ -164,7 +163,7 @@ class Separation:
 
 
 def _lifted(among: ConstraintSet, y: Floats) -> Floats:
-    """More weight on the upper bounds, for a quarter of the gap: their matrices outweigh what rounding spoils."""
+    """More weight on the upper bounds, for a quarter of the gap: it outweighs what rounding spoils."""
     upper = among.sign > 0
     if among.W is not None or not upper.any():
         return y

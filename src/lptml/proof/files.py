@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from lptml._archive import Archive, open_archive, write_archive
 from lptml._version import __version__
 from lptml.constraints import ConstraintSet, psd_factor
-from lptml.proof.certificate import CellCertificate, Certified, Proof
+from lptml.proof.certificate import CellCertificate, Certified, PackingCertificate, Proof
 from lptml.proof.verify import CertificateError
 
 _FORMAT = "lptml-proof-1"
@@ -37,12 +37,10 @@ def write_proof(path: str | os.PathLike[str], certified: Certified) -> None:
     ...     read_proof(path).verify()
     1.0
     """
-    if not isinstance(certified.certificate, CellCertificate):
-        raise ValueError(f"a {type(certified.certificate).__name__} cannot be written")
     header = {
         "format": _FORMAT,
         "lptml": __version__,
-        "certificate": "cells",
+        "certificate": "cells" if isinstance(certified.certificate, CellCertificate) else "packing",
         "proof": certified.proof.name,
         **{name: float(getattr(certified, name)) for name in _NUMBERS},
     }
@@ -50,8 +48,7 @@ def write_proof(path: str | os.PathLike[str], certified: Certified) -> None:
     arrays: dict[str, NDArray[Any]] = {"V": c.V, "sign": c.sign, "bound": c.bound, "weight": c.weight}
     if c.W is not None:
         arrays["W"] = c.W
-    arrays |= {"A": certified.A, "T": certified.certificate.T, "codes": certified.certificate.codes}
-    write_archive(path, header, arrays)
+    write_archive(path, header, {**arrays, "A": certified.A, **certified.certificate.arrays})
 
 
 def read_proof(path: str | os.PathLike[str]) -> Certified:
@@ -69,15 +66,13 @@ def read_proof(path: str | os.PathLike[str]) -> Certified:
         numbers: list[Any] = [header.get(name) for name in _NUMBERS]
         if not all(type(number) is float and 0 <= number < np.inf for number in numbers):
             raise ValueError("its bound, cost, weight and seconds must be numbers that are not negative")
-        if header.get("certificate") != "cells" or header.get("proof") not in Proof.__members__:
+        kind = header.get("certificate")
+        if kind not in ("cells", "packing") or header.get("proof") not in Proof.__members__:
             raise ValueError("its certificate is of an unknown kind")
         constraints = _constraints(archive)
-        d = constraints.d
-        A, T = (_array(archive, name, "f", (d, d)) for name in ("A", "T"))
+        A = _array(archive, "A", np.float64, (constraints.d,) * 2)
         psd_factor(A)
-        codes = archive.take("codes")
-        if codes.dtype != np.int8 or codes.ndim != 1:
-            raise ValueError("codes must be a list of small whole numbers")
+        certificate = _cells(archive, constraints.d) if kind == "cells" else _packing(archive, constraints.n)
         lower_bound, cost, total_weight, seconds = numbers
         return Certified(
             lower_bound=lower_bound,
@@ -85,10 +80,30 @@ def read_proof(path: str | os.PathLike[str]) -> Certified:
             cost=cost,
             constraints=constraints,
             total_weight=total_weight,
-            certificate=CellCertificate(T, codes),
+            certificate=certificate,
             proof=Proof[header["proof"]],
             seconds=seconds,
         )
+
+
+def _cells(archive: Archive, d: int) -> CellCertificate:
+    return CellCertificate(
+        _array(archive, "T", np.float64, (d, d)), _array(archive, "codes", np.int8, (None,))
+    )
+
+
+def _packing(archive: Archive, n: int) -> PackingCertificate:
+    members = _array(archive, "members", np.int64, (None,))
+    shares = _array(archive, "shares", np.float64, (None,))
+    starts = _array(archive, "starts", np.int64, (len(shares) + 1,))
+    multipliers = _array(archive, "multipliers", np.float64, (len(members),))
+    touched = _array(archive, "touched", np.int64, (n, None)) if "touched" in archive.names else None
+    if starts[0] != 0 or starts[-1] != len(members) or (np.diff(starts) < 1).any():
+        raise ValueError("starts must rise from 0 to the number of members")
+    for numbers, end in ((members, n), (touched, 2 * n)):
+        if numbers is not None and not ((numbers >= 0) & (numbers < end)).all():
+            raise ValueError("members and touched must be numbers of constraints and points")
+    return PackingCertificate(starts, members, multipliers, shares, touched)
 
 
 def _constraints(archive: Archive) -> ConstraintSet:
@@ -96,9 +111,9 @@ def _constraints(archive: Archive) -> ConstraintSet:
     if V.ndim != 2 or not V.size:
         raise ValueError("V must be a matrix")
     n = len(V)
-    W = _array(archive, "W", "f", V.shape) if "W" in archive.names else None
-    sign = _array(archive, "sign", "i", (n,))
-    bound, weight = (_array(archive, name, "f", (n,)) for name in ("bound", "weight"))
+    W = _array(archive, "W", np.float64, V.shape) if "W" in archive.names else None
+    sign = _array(archive, "sign", np.int8, (n,))
+    bound, weight = (_array(archive, name, np.float64, (n,)) for name in ("bound", "weight"))
     if V.dtype != np.float64 or not np.isfinite(V).all():
         raise ValueError("V must hold finite numbers")
     if not np.isin(sign, (-1, 1)).all() or not (bound > 0).all() or not (weight > 0).all():
@@ -106,11 +121,14 @@ def _constraints(archive: Archive) -> ConstraintSet:
     return ConstraintSet(V=V, W=W, sign=sign, bound=bound, weight=weight)
 
 
-def _array(archive: Archive, name: str, kind: str, shape: tuple[int, ...]) -> NDArray[Any]:
+def _array(archive: Archive, name: str, dtype: type, shape: tuple[int | None, ...]) -> NDArray[Any]:
+    """An array of a type and a shape, in which None is any length."""
     array = archive.take(name)
-    dtype = {"f": np.float64, "i": np.int8}[kind]
-    if array.dtype != dtype or array.shape != shape or not np.isfinite(array).all():
-        raise ValueError(f"{name} must have shape {shape} and hold finite numbers")
+    fits = array.ndim == len(shape) and all(b in (None, a) for a, b in zip(array.shape, shape))
+    if array.dtype != dtype or not fits or not np.isfinite(array).all():
+        raise ValueError(
+            f"{name} must be of type {dtype.__name__} and shape {shape}, and hold finite numbers"
+        )
     return array
 
 

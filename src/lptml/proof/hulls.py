@@ -1,7 +1,7 @@
 """Contradictions of one lower bound with upper bounds, compiled.
 
-Under every metric the length of w = sum c_i v_i is at most the sum of |c_i| times the lengths of the v_i. So a
-pair that shall be at least 1 apart contradicts pairs that shall be at most 1 apart (lengths in units of the
+Under every metric the length of w = sum c_i v_i is at most the sum of |c_i| times those of the v_i. So a pair
+that shall be at least 1 apart contradicts pairs that shall be at most 1 apart (lengths in units of the
 bounds) if w is a combination of these with sum |c_i| < 1: if it lies inside the symmetric convex hull of the
 v_i. As a Farkas certificate: w w' <= (sum |c_i|) sum |c_i| v_i v_i' by the inequality of Cauchy and Schwarz.
 

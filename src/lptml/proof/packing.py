@@ -17,9 +17,9 @@ the number of labels that must be wrong.
 
 References
 ----------
-Parker and Ryan (1996), "Finding the minimum weight IIS cover of an infeasible system of linear inequalities",
-Annals of Mathematics and Artificial Intelligence 17. Codato and Fischetti (2006), "Combinatorial Benders' cuts
-for mixed-integer linear programming", Operations Research 54.
+Parker and Ryan (1996), "Finding the minimum weight IIS cover of an infeasible system of linear
+inequalities", Annals of Mathematics and Artificial Intelligence 17. Codato and Fischetti (2006),
+"Combinatorial Benders' cuts for mixed-integer linear programming", Operations Research 54.
 """
 
 from __future__ import annotations
@@ -78,28 +78,26 @@ class PackingSearch:
         self._pause = 0
         self._add(known)
 
-    def step(self, deadline: float) -> list[Floats]:
-        """Find contradictions, bound anew; the metrics that were met."""
+    def step(self, deadline: float) -> tuple[list[Floats], bool]:
+        """Find contradictions, bound anew; the metrics that were met, and whether there is more to do."""
         began = time.monotonic()
         until = min(deadline, began + max(_LEAST, _SHARE * self._seconds))
         price = 0.7 * self._x + 0.3 * self._mean
         metrics: list[Floats] = []
         new = 0
-        if self._pause == 0:
+        if self._pause == 0 or not self.separation.has_time(deadline):
             each = price[self.touched].sum(axis=1)
             new = self._add(list(self.separation.in_hulls(each, until)))
             self._pause = _PAUSE if new < _FEW else 0
         else:
             self._pause -= 1
-        while time.monotonic() < until or not new:
-            some, more = self.separation.by_leaving_out(price, self.touched, deadline)
-            if not some and not more:
-                break
+        while time.monotonic() < until and self.separation.has_time(deadline):
+            some, more = self.separation.by_leaving_out(price, self.touched)
             metrics += more
-            new += self._add(some) + len(more)
-        if self.found:
+            new += self._add(some)
+        if self.found and (new or not len(self.shares)):
             self._solve(deadline)
-        return metrics
+        return metrics, new > 0 or self.separation.has_time(deadline)
 
     def _add(self, contradictions: list[Contradiction]) -> int:
         """Keep those that are new; how many."""

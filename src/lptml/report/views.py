@@ -150,7 +150,7 @@ def search_history(estimator: Any) -> SearchHistory:
         (float(seconds.max()), int(estimator.n_trials_)),
         float(estimator.violation_rate_),
         float(estimator.trivial_rate_),
-        float(estimator.lower_bound_),
+        float(estimator.lower_bound_ or 0.0),  # 0 where nobody asked
         trivial_name(estimator),
     )
 

@@ -25,7 +25,11 @@ def headline(
         tiles.append(tile)
         sentences.append(sentence)
     if hasattr(estimator, "violation_rate_"):
-        rate, trivial, lower = estimator.violation_rate_, estimator.trivial_rate_, estimator.lower_bound_
+        rate, trivial, lower = (
+            estimator.violation_rate_,
+            estimator.trivial_rate_,
+            estimator.lower_bound_ or 0.0,
+        )
         what, other = constraints_name(estimator), views.trivial_name(estimator)
         note = f"of the {what}; {trivial:.1%} for the {other}"
         tiles.append(Tile("Violated constraints", f"{rate:.1%}", note, "accent"))
