@@ -8,8 +8,9 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
-from lptml import LPTML, LPTML_Supervised, LPTML_SupervisedCV
+from lptml import LPTML, CertifiedKNeighborsClassifier, LPTML_Supervised, LPTML_SupervisedCV
 from lptml.plots import (
+    CertifiedAccuracyDisplay,
     EmbeddingDisplay,
     FeatureWeightsDisplay,
     PairDistancesDisplay,
@@ -141,3 +142,18 @@ def test_one_feature_and_constant_features() -> None:
     assert views.quantised(views.plane(flat)) == [5000] * 8
     weights = views.feature_weights(np.eye(2), flat, ["a", "b"])
     assert weights.share.tolist() == [0, 0]
+
+
+def test_certified_accuracy_falls_with_the_budget() -> None:
+    classifier = CertifiedKNeighborsClassifier().fit(X[::2], y[::2], reference=X[::2])
+    for attack, words in (("flip", "wrong labels (75 points)"), ("plant", "planted points (75 points)")):
+        display = CertifiedAccuracyDisplay.from_estimator(classifier, X[1::2], y[1::2], attack=attack)
+        (line,) = display.ax_.lines
+        np.testing.assert_array_equal(line.get_xdata(), np.arange(16))
+        assert (np.diff(display.accuracy) <= 0).all()
+        assert display.accuracy[0] == classifier.score(X[1::2], y[1::2])
+        assert display.ax_.get_xlabel() == words
+        again = display.plot(ax=mpl.pyplot.subplots()[1])
+        np.testing.assert_array_equal(again.ax_.lines[0].get_ydata(), display.accuracy)
+    with pytest.raises(NotFittedError):
+        CertifiedAccuracyDisplay.from_estimator(CertifiedKNeighborsClassifier(), X, y)

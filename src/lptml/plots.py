@@ -3,6 +3,7 @@
 Each class has ``from_estimator``, which computes and draws, and ``plot``, which draws again elsewhere; both
 leave the matplotlib objects in ``ax_`` and ``figure_``.  The same views stand in the HTML report.
 
+- :class:`CertifiedAccuracyDisplay`: what is certified of the answers, by the number of wrong labels
 - :class:`EmbeddingDisplay`: the points before and after, suspects ringed
 - :class:`FeatureWeightsDisplay`: what the metric looks at
 - :class:`PairDistancesDisplay`: distances of similar and dissimilar pairs, with u and l
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 __all__ = [
+    "CertifiedAccuracyDisplay",
     "EmbeddingDisplay",
     "FeatureWeightsDisplay",
     "PairDistancesDisplay",
@@ -51,6 +53,77 @@ class _Display:
         self.ax_ = ax
         self.figure_ = ax.figure
         return ax
+
+
+class CertifiedAccuracyDisplay(_Display):
+    """Share of answers that are right and provably stay so, by the number of changes they must survive.
+
+    Parameters
+    ----------
+    counts : ndarray (m,)
+        Changed labels or points.
+    accuracy : ndarray (m,)
+    n_training : int
+    attack : str
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from lptml import CertifiedKNeighborsClassifier
+    >>> from lptml.plots import CertifiedAccuracyDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = CertifiedKNeighborsClassifier().fit(X[::2], y[::2])
+    >>> display = CertifiedAccuracyDisplay.from_estimator(model, X[1::2], y[1::2])
+    >>> bool(display.accuracy[0] == model.score(X[1::2], y[1::2]))
+    True
+    """
+
+    def __init__(
+        self, counts: NDArray[Any], accuracy: NDArray[Any], n_training: int, attack: str = "flip"
+    ) -> None:
+        self.counts, self.accuracy, self.n_training, self.attack = counts, accuracy, n_training, attack
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        attack: str = "flip",
+        largest: float = 0.2,
+        ax: Axes | None = None,
+        **style: Any,
+    ) -> Self:
+        """Draw the certified accuracy of a fitted :class:`lptml.CertifiedKNeighborsClassifier`.
+
+        Parameters
+        ----------
+        estimator : fitted CertifiedKNeighborsClassifier
+        X : array-like (n, d)
+        y : array-like (n,)
+            The true classes.
+        attack : {"flip", "plant", "remove", "alter"}, default="flip"
+        largest : float, default=0.2
+            Where the axis ends, as a share of the training points.
+        ax : matplotlib Axes, optional
+        **style
+            For ``ax.step``.
+        """
+        check_is_fitted(estimator, "codes_")
+        n = len(estimator.codes_)
+        counts = np.arange(int(np.ceil(largest * n)) + 1)
+        accuracy = estimator.certified_accuracy(X, y, counts, attack=attack)
+        return cls(counts, accuracy, n, attack).plot(ax=ax, **style)
+
+    def plot(self, ax: Axes | None = None, **style: Any) -> Self:
+        """Draw on ``ax``, or on new axes."""
+        ax = self._start(ax)
+        ax.step(self.counts, self.accuracy, **({"where": "mid", "color": ACCENT} | style))
+        changes = {"flip": "wrong labels", "plant": "planted points", "remove": "removed points"}
+        what = changes.get(self.attack, "altered points")
+        ax.set(xlabel=f"{what} ({self.n_training} points)", ylabel="certified accuracy", ylim=(0, 1.02))
+        return self
 
 
 class EmbeddingDisplay(_Display):

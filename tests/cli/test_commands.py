@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 from sklearn.datasets import load_iris
 
-from lptml import LPTMLCV, LPTML_Supervised, LPTML_SupervisedCV, load
+from lptml import LPTMLCV, CertifiedKNeighborsClassifier, LPTML_Supervised, LPTML_SupervisedCV, load, save
 from lptml.cli.app import cli
 
 X, codes = load_iris(return_X_y=True)
@@ -216,6 +216,28 @@ def test_score(folder: Path) -> None:
     result = json.loads(run(*of_pairs, "--pairs", str(folder / "pairs.csv"), "--json").stdout)
     assert result["roc_auc"] > result["euclidean_roc_auc"] - 0.02
     assert result["accuracy"] > 0.8
+
+
+def test_score_certifies_answers(folder: Path, tmp_path: Path) -> None:
+    table = [str(folder / "iris.csv"), "--label", "species"]
+    halves = json.loads(run("score", str(folder / "iris.npz"), *table, "--certify", "--json").stdout)
+    assert halves["certified_at_0%"] > 0.85
+    assert halves["certified_at_10%"] <= halves["certified_at_1%"] <= halves["certified_at_0%"]
+    assert halves["of_training_labels"] == 75
+    text = run("score", str(folder / "iris.npz"), *table, "--certify").stdout
+    assert f"median flips survived        {halves['median_flips_survived']}\n" in text
+    with open(folder / "iris.csv", newline="") as lines:
+        species = [row["species"] for row in csv.DictReader(lines)]
+    prepared = load(folder / "iris.npz")
+    model = CertifiedKNeighborsClassifier().fit(X, species)
+    model.feature_names_in_, model.preparation_ = prepared.feature_names_in_, prepared.preparation_
+    save(model, tmp_path / "certified.npz")
+    own = json.loads(run("score", str(tmp_path / "certified.npz"), *table, "--certify", "--json").stdout)
+    assert own["certified_at_0%"] == pytest.approx(model.score(X, species))
+    assert own["of_training_labels"] == len(X)
+    of_pairs = ["score", str(folder / "pairs.npz"), str(folder / "iris.csv"), "--key", "id"]
+    refused = run(*of_pairs, "--pairs", str(folder / "pairs.csv"), "--certify", code=2)
+    assert "--certify is for labels" in refused.stderr
 
 
 def test_suspects_finds_the_wrong_labels(folder: Path) -> None:

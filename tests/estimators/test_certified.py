@@ -12,8 +12,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from lptml import CertifiedKNeighborsClassifier, load, save
-from lptml.certified import attack_labels
-from lptml.estimators.certified import budget_counts
+from lptml.certified import attack_labels, decide
+from lptml.estimators.certified import budget_counts, cross_certify
 from lptml.estimators.io import ModelFileError
 
 
@@ -138,6 +138,8 @@ def test_bad_input_is_named():
     X, y, Q, truth = halves(load_iris)
     with pytest.raises(ValueError, match="n_neighbors"):
         CertifiedKNeighborsClassifier(n_neighbors=0).fit(X, y)
+    with pytest.raises(ValueError, match="doubt"):
+        CertifiedKNeighborsClassifier(doubt=1.1).fit(X, y)
     with pytest.raises(ValueError, match="reference"):
         CertifiedKNeighborsClassifier().fit(X, y, reference=X[:, :2])
     with pytest.raises(ValueError, match="reference"):
@@ -154,6 +156,28 @@ def test_bad_input_is_named():
     for budgets in ([], ["a"], [-1], [1.5], [np.nan], [[1]], [True]):
         with pytest.raises(ValueError, match="budgets"):
             budget_counts(budgets, 10)
+
+
+def test_doubt_hands_answers_to_the_second_vote():
+    X, y, Q, truth = halves(load_breast_cancer)
+    sharp = CertifiedKNeighborsClassifier(doubt=1.0).fit(X, y)
+    outcome = [decide(ballot, sharp.codes_, 2) for ballot in sharp._ballots(Q)]
+    assert not np.concatenate([part.first for part in outcome]).any()
+    wide = CertifiedKNeighborsClassifier(doubt=0.0).fit(X, y)
+    assert sharp.score(Q, truth) > wide.score(Q, truth)
+    assert sharp.certified_radius(Q).mean() < wide.certified_radius(Q).mean()
+
+
+def test_halves_certify_each_other():
+    X, y = load_wine(return_X_y=True)
+    found = cross_certify(X, y, [0, 0.05])
+    assert found.n_training == 89
+    assert found.accuracy[0] > 0.92
+    assert found.accuracy[1] > 0.8
+    assert "among the 89 they come from" in str(found)
+    assert len(cross_certify(X, y, most=50).radius) == 50
+    for rows in ([0, 177], [0, 1, 177]):  # a half of one class, or of one point
+        assert not cross_certify(X[rows], y[rows]).radius.any()
 
 
 def test_more_voters_than_points():

@@ -54,6 +54,7 @@ def test_every_section_and_number(model: LPTML_Supervised, suspicion: np.ndarray
     assert data["history"]["trivial"] == pytest.approx(model.trivial_rate_)
     assert len(data["support"]["rows"]) == min(len(model.support_), 200)
     assert "7 of 150 labels look wrong." in page.summary
+    assert "wrong labels among the 75 they come from." in page.summary
     assert f"{model.violation_rate_:.1%}" in html
 
 

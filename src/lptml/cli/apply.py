@@ -25,6 +25,7 @@ from lptml.cli.prepare import check_labels, row_names
 from lptml.points.nearest import majority
 
 MODEL = click.Path(dir_okay=True)
+SHARES = (0.0, 0.01, 0.02, 0.05, 0.1)  # flipped labels, of --certify
 KEY = click.option("--key", metavar="COLUMN", help="The column that names the rows.")
 OUTPUT = click.option(
     "-o", "--output", default="-", metavar="FILE", help=".csv, .tsv, .parquet or .npz; - is standard output."
@@ -132,6 +133,7 @@ def distance(
 @click.option(
     "--n-neighbors", type=click.IntRange(min=1), default=4, show_default=True, help="Neighbours that vote."
 )
+@click.option("--certify", is_flag=True, help="Also how many wrong labels each answer provably survives.")
 @reading
 @common
 def score(
@@ -141,6 +143,7 @@ def score(
     pairs: str | None,
     key: str | None,
     n_neighbors: int,
+    certify: bool,
     as_json: bool,
     quiet: bool,
     **options: Any,
@@ -150,9 +153,13 @@ def score(
     With --label: leave-one-out accuracy of the k-NN rule, and that of the Euclidean distance. With --pairs:
     ROC AUC of the distances and accuracy at the model's threshold. Use rows that fit has not seen.
 
+    --certify asks MODEL, if it is a CertifiedKNeighborsClassifier. No learned metric has a certificate, so of
+    other models it says what such a classifier would have: each half of DATA certifies the other.
+
     \b
     Examples:
       lptml score wine.model.npz held-out.csv --label class
+      lptml score wine.model.npz held-out.csv --label class --certify
       lptml score bottles.model.npz bottles.csv --key id --pairs held-out-verdicts.csv
     """
     learned = load_model(model)
@@ -160,11 +167,16 @@ def score(
     need_one_of(label, pairs, table)
     label = None if pairs else label or table.roles.get("label")
     X = features(learned, table, (key, label))
+    if certify and pairs:
+        raise click.UsageError("--certify is for labels: give --label, not --pairs")
     if pairs:
         result = _score_pairs(learned, X, read_pairs(pairs, row_names(table, key), key=key))
     else:
         assert label is not None
-        result = _score_labels(learned, X, check_labels(table, label), n_neighbors)
+        y = check_labels(table, label)
+        result = _score_labels(learned, X, y, n_neighbors)
+        if certify:
+            result |= _certify(learned, X, y)
     emit(
         result,
         as_json=as_json,
@@ -187,6 +199,22 @@ def _score_labels(model: Any, X: np.ndarray[Any, Any], y: np.ndarray[Any, Any], 
         pairs = LabelledPairs.from_labels(Z, codes, bounds=tuple(bounds))
         result["violation_rate"] = float(pairs.cost(np.eye(Z.shape[1]))) / pairs.total_weight
     return result
+
+
+def _certify(model: Any, X: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> dict[str, Any]:
+    """Certified accuracy by the share of flipped training labels, and what the median answer survives."""
+    from lptml.estimators.certified import CertifiedKNeighborsClassifier, budget_counts, cross_certify
+
+    if isinstance(model, CertifiedKNeighborsClassifier):
+        vars(model).pop("feature_names_in_", None)  # compared with the columns of the table before
+        radius, n = model.certified_radius(X), len(model.points_)
+        right = model.predict(X).astype(str) == y.astype(str)  # labels of a table are texts
+        accuracy = np.array([np.mean(right & (radius >= r)) for r in budget_counts(SHARES, n)])
+    else:
+        found = cross_certify(X, y, SHARES)
+        accuracy, radius, n = found.accuracy, found.radius, found.n_training
+    certified = {f"certified_at_{100 * share:g}%": float(a) for share, a in zip(SHARES, accuracy)}
+    return {**certified, "median_flips_survived": int(np.median(radius)), "of_training_labels": n}
 
 
 def _score_pairs(model: Any, X: np.ndarray[Any, Any], pairs: Pairs) -> dict[str, Any]:

@@ -167,7 +167,7 @@ CLASSES: dict[str, Class] = {
     "LPTML_Quadruplets": Class("lptml.estimators", _LPTML),
     "CertifiedKNeighborsClassifier": Class(
         "lptml.estimators.certified",
-        {"n_neighbors": (int, "auto")},
+        {"n_neighbors": (int, "auto"), "doubt": (float,)},
         needs=("classes_", "codes_", "n_features_in_", "points_", "reference_"),
     ),
     "LabelCleaner": Class(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lptml.estimators.certified import cross_certify
 from lptml.report import views, words
 from lptml.report.accuracy import Accuracy, Progress, neighbour_accuracy, verdict_auc
 from lptml.report.page import Page
@@ -124,6 +125,8 @@ def labels_report(
         "support": _support(estimator, points, codes, names),
     }
     tiles, summary = words.headline(estimator, accuracy, n_suspects, n, "labels", neighbors)
+    if accuracy:
+        summary += f" {cross_certify(points, codes)}"
     d, k = points.shape[1], len(classes)
     return Page(
         meta=words.meta(title, f"{n:,} rows, {d} features, {k} classes", data, classes.tolist())
