@@ -206,7 +206,7 @@ def _certify(model: Any, X: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> di
     from lptml.estimators.certified import CertifiedKNeighborsClassifier, budget_counts, cross_certify
 
     if isinstance(model, CertifiedKNeighborsClassifier):
-        vars(model).pop("feature_names_in_", None)  # compared with the columns of the table before
+        model.__dict__.pop("feature_names_in_", None)  # compared with the columns of the table before
         radius, n = model.certified_radius(X), len(model.points_)
         right = model.predict(X).astype(str) == y.astype(str)  # labels of a table are texts
         accuracy = np.array([np.mean(right & (radius >= r)) for r in budget_counts(SHARES, n)])
