@@ -14,10 +14,10 @@ import scs
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from lptml._shared import Matrices, Matrix, Vector, entry
-from lptml.constraints import ConstraintSet
+from lptml._jit import kernel as compiled
+from lptml.constraints import ConstraintSet, Floats
 from lptml.exact.attempt import attempt
-from lptml.exact.coordinates import scale_from_python
+from lptml.exact.coordinates import scale_problem
 from lptml.exact.kernel import solve
 from lptml.exact.sdp import ACCEPT, ATTEMPTS, Problem, Status, solve_basis, solve_problem
 
@@ -101,10 +101,8 @@ def seconds(run: Callable[[], Any]) -> float:
     return (time.process_time() - start) / repeats
 
 
-@entry
-def kernel(
-    U: Matrix, sign: Vector, h: Vector, R: Matrices, elastic: float, mats: Matrices, vecs: Matrix
-) -> int:
+@compiled
+def kernel(U: Floats, sign: Floats, h: Floats, R: Floats, elastic: float, mats: Floats, vecs: Floats) -> int:
     """The interior-point method alone."""
     C0, T, A, X = mats[0], mats[1], mats[2], mats[3]
     m, d = U.shape
@@ -121,7 +119,8 @@ def kernel_seconds(p: Problem) -> float:
     mats, vecs, units = np.empty((4, d, d)), np.empty((2, m)), np.empty(m)
     C0, T = mats[:2]
     problem = (p.V, p.W, p.sign, p.bound, p.R, 0.0, p.C0)
-    scale_from_python(*problem, first.lower, first.cost, U, h, R, C0, T, units)
+    room = np.empty((m, d)), np.empty((d, m)), np.empty((5, d, d))
+    scale_problem(*problem, first.lower, first.cost, U, h, R, C0, T, units, *room)
     return seconds(lambda: kernel(U, p.sign, h, R, first.elastic, mats, vecs))
 
 

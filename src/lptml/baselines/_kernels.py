@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lptml._compile import kernel
+from lptml._jit import kernel
 from lptml.baselines._common import Floats, Ints
 
 

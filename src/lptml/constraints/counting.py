@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lptml._dense import product
-from lptml._shared import FixedMatrix, Matrix, Vector, entry
+from lptml._jit import kernel
 from lptml.constraints.constraint_set import ConstraintSet, Floats, Ints, Scaled
 from lptml.constraints.ray import best_on_ray, broken_from_places, flip_places
 from lptml.constraints.violation import excess, is_violated
@@ -100,8 +100,8 @@ def _contiguous(constraints: ConstraintSet) -> ConstraintSet:
     return constraints if whole else constraints.take(np.arange(constraints.n))
 
 
-@entry
-def _add_squares(V: FixedMatrix, A: Matrix, factor: float, values: Vector) -> None:
+@kernel
+def _add_squares(V: Floats, A: Floats, factor: float, values: Floats) -> None:
     """values_i += factor v_i'A v_i, in one call: steps of Python's only one thread at a time can take."""
     n, d = V.shape
     rows = min(max(64, _BLOCK_BYTES // (8 * d)), n)

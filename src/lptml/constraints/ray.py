@@ -12,8 +12,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lptml._compile import helper
-from lptml._shared import FixedSigns, FixedVector, Matrix, Vector, entry
+from lptml._jit import kernel
 from lptml.constraints import violation
 from lptml.constraints.checks import Floats, Ints
 from lptml.constraints.violation import Scaled
@@ -22,8 +21,8 @@ Number = TypeVar("Number", bound=np.generic)
 
 _BINS = 1024
 _WIDE = 1.0 + 0.1 * violation.TOLERANCE  # ratio of the ends of an interval whose middle is clear of both
-_flip = helper(violation.flip)
-_is_violated = helper(violation.is_violated)
+_flip = kernel(violation.flip)
+_is_violated = kernel(violation.is_violated)
 
 
 def best_on_ray(
@@ -65,14 +64,14 @@ def _fixed(array: NDArray[Number]) -> NDArray[Number]:
     return array
 
 
-@entry
+@kernel
 def _add_places(
-    values: FixedVector,
-    sign: FixedSigns,
-    bound: FixedVector,
-    weight: FixedVector,
-    scales: FixedVector,
-    places: Matrix,
+    values: Floats,
+    sign: NDArray[np.int8],
+    bound: Floats,
+    weight: Floats,
+    scales: Floats,
+    places: Floats,
 ) -> None:
     k = scales.shape[0]
     for i in range(values.shape[0]):
@@ -90,9 +89,9 @@ def _add_places(
         places[0 if sign[i] > 0 else 1, place] += weight[i]
 
 
-@entry
+@kernel
 def _best_on_ray(
-    values: Vector, sign: FixedSigns, bound: FixedVector, weight: FixedVector, slope: float
+    values: Floats, sign: NDArray[np.int8], bound: Floats, weight: Floats, slope: float
 ) -> tuple[float, float]:
     """Scale and cost, by bins of flips of which just the promising ones are sorted."""
     n = values.shape[0]
@@ -204,7 +203,7 @@ def _best_on_ray(
     return scale, cost + slope * scale
 
 
-@helper
+@kernel
 def sort_along(key: Floats, other: Floats | Ints, count: int) -> None:
     """Sort the first entries of ``key``, and ``other`` along with it: Shell's method with Knuth's gaps.
 

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lptml._compile import kernel
+from lptml._jit import kernel
 from lptml.constraints import ConstraintSet, Floats, Ints, psd_factor
 from lptml.constraints.checks import check_points
 from lptml.engines.errors import PartitionError

@@ -7,13 +7,13 @@ needs, a few more. What Python does, besides, only one thread at a time can do.
 import numpy as np
 
 from lptml._dense import cholesky, inner, product, sandwich, transpose, triangular_inverse
-from lptml._shared import Indices, Matrices, Matrix, Vector, entry, leaf
+from lptml._jit import kernel
+from lptml.constraints import Floats, Ints
 from lptml.exact.coordinates import scale_problem
 from lptml.exact.kernel import solve
 from lptml.exact.verify import (
     LEAST_GAP,
     RADIUS,
-    SPARE,
     check_certificate_arrays,
     check_optimum_arrays,
     eigenvalues,
@@ -25,15 +25,15 @@ INFEASIBLE = 2
 NOTHING_ASKED = 3  # no lower bound, no log det: A = 0
 
 
-@entry
+@kernel
 def attempt(
-    V: Matrix,
-    W: Matrix,
-    sign: Vector,
-    bound: Vector,
-    R: Matrices,
+    V: Floats,
+    W: Floats,
+    sign: Floats,
+    bound: Floats,
+    R: Floats,
     rho: float,
-    C0: Matrix,
+    C0: Floats,
     c: float,
     lower: float,
     cost: float,
@@ -42,9 +42,9 @@ def attempt(
     loose: float,
     max_iter: int,
     accept: float,
-    metrics: Matrices,
-    multipliers: Matrix,
-    support: Indices,
+    metrics: Floats,
+    multipliers: Floats,
+    support: Ints,
 ) -> tuple[int, int, int, float, float, float, float, float, float]:
     """Solve an instance; returns verdict, iterations, size of the support, elastic variable, <C0, A>, and
     four numbers.
@@ -60,16 +60,16 @@ def attempt(
     m, d = V.shape
     k, n = m + W.shape[0], m + R.shape[0]
     A, X, dual, y, z = metrics[0], metrics[1], multipliers[0], multipliers[1], multipliers[2]
-    # The room that the functions below work in; they allocate nothing.
+    # The room that the functions below work in.
     mats, vecs, rows = np.empty((18, d, d)), np.empty((10, n)), np.empty((3, k, d))
-    space, work, spare = np.empty((2 * d + SPARE, d)), rows[0], vecs[0]
+    work, spare = rows[0], vecs[0]
     lowers = 0
     for i in range(m):
         if sign[i] < 0.0:
             lowers += 1
     if lowers == 0 and c == 0.0 and rho >= 0.0:
         primal, psd, slack, gap = check_optimum_arrays(
-            V, W, sign, bound, R, rho, C0, c, A, dual, work, spare, mats, space
+            V, W, sign, bound, R, rho, C0, c, A, dual, work, spare, mats
         )
         return NOTHING_ASKED, 0, 0, 0.0, 0.0, primal, psd, slack, gap
     squares, M, Ut = np.empty((2, k, k)), np.empty((n, n)), np.empty((d, k))
@@ -90,21 +90,21 @@ def attempt(
             for i in range(n):
                 dual[i] = y[i] / units[i] if y[i] > z[i] or everything == 1 else 0.0
             primal, psd, slack, gap = check_optimum_arrays(
-                V, W, sign, bound, R, rho, C0, c, A, dual, work, spare, mats, space
+                V, W, sign, bound, R, rho, C0, c, A, dual, work, spare, mats
             )
             if max(primal, psd, slack, gap) <= accept and primal <= accept / 3:
                 return OPTIMAL, iterations, tight, t, linear, primal, psd, slack, gap
     elif n == k:
         for i in range(n):
             dual[i] = y[i] if y[i] > z[i] else 0.0
-        if _lift(U, sign, dual, work, Ut, mats, space):
+        if _lift(U, sign, dual, work, Ut, mats):
             total = 0.0
             for i in range(n):
                 dual[i] /= units[i]
                 total += dual[i] * bound[i]
             for i in range(n):
                 dual[i] /= total
-            gap, radius = check_certificate_arrays(V, W, sign, bound, R, rho, dual, work, spare, mats, space)
+            gap, radius = check_certificate_arrays(V, W, sign, bound, R, rho, dual, work, spare, mats)
             if gap > LEAST_GAP and radius >= RADIUS:
                 return INFEASIBLE, iterations, tight, t, linear, gap, radius, 0.0, 0.0
     for i in range(n):
@@ -112,14 +112,12 @@ def attempt(
     return UNSETTLED, iterations, tight, t, linear, np.inf, np.inf, np.inf, np.inf
 
 
-@leaf
-def _lift(
-    U: Matrix, sign: Vector, y: Vector, weighted: Matrix, Ut: Matrix, mats: Matrices, space: Matrix
-) -> bool:
+@kernel
+def _lift(U: Floats, sign: Floats, y: Floats, weighted: Floats, Ut: Floats, mats: Floats) -> bool:
     """``_farkas.lifted`` for pairs whose upper bounds span the space; False where they do not.
 
     Multipliers y with sum y_i s_i u_i u_i' almost semidefinite get it wholly, by more weight on the upper
-    bounds among them. The last four are room to work in: (m, d), (d, m), (7, d, d) and (2 d + SPARE, d).
+    bounds among them. The last three are room to work in: (m, d), (d, m) and (7, d, d).
     """
     m, d = U.shape
     total = 0.0
@@ -152,7 +150,7 @@ def _lift(
     triangular_inverse(P, Li)
     transpose(Li, Lit)
     sandwich(Li, S, Lit, work, M)
-    eigenvalues(M, space, eigen)
+    eigenvalues(M, eigen)
     low = eigen[0]
     if low < 1e-14:
         more = (1e-12 - 1.001 * min(low, 0.0)) / count

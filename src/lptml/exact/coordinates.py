@@ -3,29 +3,30 @@
 import numpy as np
 
 from lptml._dense import cholesky, combine, product, sandwich, transpose, triangular_inverse
-from lptml._shared import Matrices, Matrix, Vector, entry, leaf
+from lptml._jit import kernel
+from lptml.constraints import Floats
 
 
-@leaf
+@kernel
 def scale_problem(
-    V: Matrix,
-    W: Matrix,
-    sign: Vector,
-    bound: Vector,
-    R: Matrices,
+    V: Floats,
+    W: Floats,
+    sign: Floats,
+    bound: Floats,
+    R: Floats,
     rho: float,
-    C0: Matrix,
+    C0: Floats,
     lower: float,
     cost: float,
-    U: Matrix,
-    h: Vector,
-    Rs: Matrices,
-    Cs: Matrix,
-    T: Matrix,
-    units: Vector,
-    B: Matrix,
-    Bt: Matrix,
-    mats: Matrices,
+    U: Floats,
+    h: Floats,
+    Rs: Floats,
+    Cs: Floats,
+    T: Floats,
+    units: Floats,
+    B: Floats,
+    Bt: Floats,
+    mats: Floats,
 ) -> float:
     """The problem in coordinates that suit one start and one elastic cost.
 
@@ -109,27 +110,3 @@ def scale_problem(
         for j in range(d):
             T[i, j] /= scale[j]
     return whitened
-
-
-@entry
-def scale_from_python(
-    V: Matrix,
-    W: Matrix,
-    sign: Vector,
-    bound: Vector,
-    R: Matrices,
-    rho: float,
-    C0: Matrix,
-    lower: float,
-    cost: float,
-    U: Matrix,
-    h: Vector,
-    Rs: Matrices,
-    Cs: Matrix,
-    T: Matrix,
-    units: Vector,
-) -> float:
-    """``scale_problem``, compiled only where Python calls it."""
-    k, d = U.shape
-    B, Bt, mats = np.empty((k, d)), np.empty((d, k)), np.empty((5, d, d))
-    return scale_problem(V, W, sign, bound, R, rho, C0, lower, cost, U, h, Rs, Cs, T, units, B, Bt, mats)

@@ -26,136 +26,121 @@ folded.
 import numpy as np
 
 from lptml._dense import (
+    BLAS_FROM,
     cholesky,
     cholesky_solve,
     combine,
     gram,
     inner,
+    multiply,
     product,
     sandwich,
     smallest_eigenvalue,
+    smallest_of_two,
     transpose,
     triangular_inverse,
 )
-from lptml._shared import Matrices, Matrix, Vector, leaf
+from lptml._jit import kernel
+from lptml.constraints import Floats
+
+_ROWS = 128  # of the Schur complement at a time: two blocks stay in the cache
 
 WELL_POSED = 1e-4  # the error down to which the Schur complement is conditioned well enough
 
 
-@leaf
-def _values(U: Matrix, m: int, sign: Vector, R: Matrices, T: Matrix, work: Matrix, out: Vector) -> None:
-    """out_i <- s_i <C_i, T> for every constraint, the general one last."""
+# A function that calls no other costs next to nothing to call, one that does 10 nanoseconds for every array
+# (Numba counts references): what an iteration at d = 2 needs is of the first kind, and ``solve`` chooses
+# between loops and BLAS.
+
+
+@kernel
+def _values(U: Floats, m: int, sign: Floats, UT: Floats, out: Floats) -> None:
+    """out_i <- s_i <C_i, T> for every constraint but the general one, given the product UT."""
     k, d = U.shape
-    product(U, T, work)
     for i in range(m):
         total = 0.0
         for p in range(d):
-            total += work[i, p] * U[i, p]
+            total += UT[i, p] * U[i, p]
         if k > m:
             for p in range(d):
-                total -= work[m + i, p] * U[m + i, p]
+                total -= UT[m + i, p] * U[m + i, p]
         out[i] = sign[i] * total
-    if R.shape[0] > 0:
-        out[m] = inner(R[0], T)
 
 
-@leaf
-def _sum(
-    U: Matrix, Ut: Matrix, m: int, sign: Vector, R: Matrices, y: Vector, work: Matrix, out: Matrix
-) -> None:
-    """out <- sum_i y_i s_i C_i."""
+@kernel
+def _weighted(U: Floats, m: int, sign: Floats, y: Floats, out: Floats) -> None:
+    """out <- W with U'W = sum_i y_i s_i C_i, without the general constraint."""
     k, d = U.shape
     for i in range(m):
         factor = y[i] * sign[i]
         for p in range(d):
-            work[i, p] = factor * U[i, p]
+            out[i, p] = factor * U[i, p]
         if k > m:
             for p in range(d):
-                work[m + i, p] = -factor * U[m + i, p]
-    product(Ut, work, out)
-    if R.shape[0] > 0:
-        combine(1.0, out, y[m], R[0], out)
+                out[m + i, p] = -factor * U[m + i, p]
 
 
-@leaf
-def _schur(
-    U: Matrix,
-    m: int,
-    sign: Vector,
-    R: Matrices,
-    X: Matrix,
-    L: Matrix,
-    Zi: Matrix,
-    Nit: Matrix,
-    z: Vector,
-    y: Vector,
-    elastic: float,
-    shift: float,
-    B: Matrix,
-    G: Matrix,
-    H: Matrix,
-    T: Matrix,
-    S: Matrix,
-    row: Vector,
-    M: Matrix,
-) -> None:
-    """Lower triangle of M <- the Schur complement, its diagonal times 1 + shift."""
-    k = U.shape[0]
-    n = M.shape[0]
-    product(U, L, B)
-    gram(B, G)
-    product(U, Nit, B)
-    gram(B, H)
+@kernel
+def _schur(m: int, sign: Floats, G: Floats, H: Floats, elastic: float, M: Floats) -> None:
+    """Lower triangle of M <- the Schur complement without its diagonal term, from the two Gram matrices."""
     for i in range(m):
         si = sign[i]
         for j in range(i + 1):
             M[i, j] = si * sign[j] * G[i, j] * H[i, j] + elastic
-        if k > m:
+        if G.shape[0] > m:
             for j in range(i + 1):
                 total = G[m + i, m + j] * H[m + i, m + j] - G[m + i, j] * H[m + i, j]
                 M[i, j] += si * sign[j] * (total - G[m + j, i] * H[m + j, i])
+
+
+@kernel
+def _large_schur(m: int, sign: Floats, UL: Floats, UN: Floats, elastic: float, M: Floats) -> None:
+    """The same by blocks of rows, from what the Gram matrices are the products of."""
+    halves = UL.shape[0] // m
+    for i in range(m):
+        for j in range(i + 1):
+            M[i, j] = elastic
+    for start in range(0, m, _ROWS):
+        stop = min(start + _ROWS, m)
+        for first in range(halves):
+            rows = slice(first * m + start, first * m + stop)
+            for second in range(halves):
+                columns = slice(second * m, second * m + stop)
+                G, H = np.dot(UL[rows], UL[columns].T), np.dot(UN[rows], UN[columns].T)
+                factor = 1.0 if first == second else -1.0
+                for i in range(start, stop):
+                    for j in range(i + 1):
+                        M[i, j] += factor * sign[i] * sign[j] * G[i - start, j] * H[i - start, j]
+
+
+@kernel
+def _add_diagonal(m: int, row: Floats, z: Floats, y: Floats, elastic: float, shift: float, M: Floats) -> None:
+    """Complete the Schur complement: ``row`` of the general constraint, slacks, and a shift."""
+    n = M.shape[0]
     if n > m:
-        sandwich(X, R[0], Zi, T, S)
-        _values(U, m, sign, R, S, B, row)
         for j in range(n):
             M[m, j] = row[j] + elastic
     for i in range(n):
         M[i, i] = (1.0 + shift) * (M[i, i] + z[i] / y[i])
 
 
-@leaf
-def _factor(X: Matrix, L: Matrix, Li: Matrix, Lit: Matrix) -> bool:
-    """L <- the Cholesky factor of X, Li and Lit <- its inverse and the transpose of that."""
-    combine(1.0, X, 0.0, X, L)
-    for i in range(X.shape[0]):
-        for j in range(i + 1, X.shape[0]):
+@kernel
+def _invert(L: Floats, Li: Floats, Lit: Floats) -> None:
+    """Li and Lit <- the inverse of a Cholesky factor and the transpose of that; the rest of L <- 0."""
+    for i in range(L.shape[0]):
+        for j in range(i + 1, L.shape[0]):
             L[i, j] = 0.0
-    if not cholesky(L):
-        return False
     triangular_inverse(L, Li)
     transpose(Li, Lit)
-    return True
 
 
-@leaf
-def _longest_step(
-    Li: Matrix,
-    Lit: Matrix,
-    dX: Matrix,
-    T: Matrix,
-    S: Matrix,
-    reach: float,
-    x: Vector,
-    dx: Vector,
-    t: float,
-    dt: float,
-) -> float:
-    """The longest step along which the matrix X, the vector x and the number t stay nonnegative.
+@kernel
+def _longest_step(low: float, reach: float, x: Floats, dx: Floats, t: float, dt: float) -> float:
+    """The longest step along which a matrix X, the vector x and the number t stay nonnegative.
 
-    Only a fraction ``reach`` of the way of the matrix to its boundary counts.
+    ``low`` is the smallest eigenvalue of L^-1 dX L^-T for X = LL'. Only a fraction ``reach`` of the way of
+    the matrix to its boundary counts.
     """
-    sandwich(Li, dX, Lit, T, S)
-    low = smallest_eigenvalue(S, T[0], T[1])
     step = np.inf if low >= 0.0 else -reach / low
     if dt < 0.0:
         step = min(step, -t / dt)
@@ -165,8 +150,8 @@ def _longest_step(
     return step
 
 
-@leaf
-def _start(X: Matrix, Z: Matrix, y: Vector, z: Vector, multiplier: float, slack: float) -> None:
+@kernel
+def _start(X: Floats, Z: Floats, y: Floats, z: Floats, multiplier: float, slack: float) -> None:
     """A start with every complementarity product near the same value; Z has the size that y gives it."""
     for i in range(X.shape[0]):
         for j in range(X.shape[0]):
@@ -179,8 +164,8 @@ def _start(X: Matrix, Z: Matrix, y: Vector, z: Vector, multiplier: float, slack:
         z[i] = 1.0
 
 
-@leaf
-def _log_determinant(L: Matrix) -> float:
+@kernel
+def _log_determinant(L: Floats) -> float:
     """log det LL'."""
     total = 0.0
     for i in range(L.shape[0]):
@@ -188,30 +173,30 @@ def _log_determinant(L: Matrix) -> float:
     return 2.0 * total
 
 
-@leaf
+@kernel
 def solve(
-    U: Matrix,
+    U: Floats,
     m: int,
-    sign: Vector,
-    h: Vector,
-    R: Matrices,
-    C0: Matrix,
+    sign: Floats,
+    h: Floats,
+    R: Floats,
+    C0: Floats,
     c: float,
     K: float,
     tol: float,
     loose: float,
     max_iter: int,
-    coordinates: Matrix,
-    A: Matrix,
-    best_X: Matrix,
-    best_y: Vector,
-    best_z: Vector,
-    mats: Matrices,
-    vecs: Matrix,
-    rows: Matrices,
-    squares: Matrices,
-    M: Matrix,
-    Ut: Matrix,
+    coordinates: Floats,
+    A: Floats,
+    best_X: Floats,
+    best_y: Floats,
+    best_z: Floats,
+    mats: Floats,
+    vecs: Floats,
+    rows: Floats,
+    squares: Floats,
+    M: Floats,
+    Ut: Floats,
 ) -> tuple[int, float]:
     """Solve the problem above; returns (iterations, t).
 
@@ -220,7 +205,9 @@ def solve(
     X, y and z of the best iterate go to the arguments with their names, and T'XT for the ``coordinates`` T to
     A. The last six are room to work in: (16, d, d), (8, n), (2, k, d), (2, k, k), (n, n) and (d, k).
     """
-    d, n = U.shape[1], h.shape[0]
+    k, d = U.shape
+    n = h.shape[0]
+    large = k >= BLAS_FROM
     X, Z, L, N, Li, Ni = mats[0], mats[1], mats[2], mats[3], mats[4], mats[5]
     Lit, Nit, Zi, Rd, base, dX = mats[6], mats[7], mats[8], mats[9], mats[10], mats[11]
     dZ, dXa, T, S = mats[12], mats[13], mats[14], mats[15]
@@ -236,11 +223,26 @@ def solve(
     restarted = False
     iteration = 0
     while True:
-        if not (_factor(X, L, Li, Lit) and _factor(Z, N, Ni, Nit)):
+        combine(1.0, X, 0.0, X, L)
+        combine(1.0, Z, 0.0, Z, N)
+        if not (cholesky(L) and cholesky(N)):
             break
+        _invert(L, Li, Lit)
+        _invert(N, Ni, Nit)
         # Residuals of the two feasibility conditions, and the gap.
-        _values(U, m, sign, R, X, work, val)
-        _sum(U, Ut, m, sign, R, y, work, Rd)
+        if large:
+            np.dot(U, X, work)
+        else:
+            multiply(U, X, work)
+        _values(U, m, sign, work, val)
+        _weighted(U, m, sign, y, work)
+        if large:
+            np.dot(Ut, work, Rd)
+        else:
+            multiply(Ut, work, Rd)
+        if n > m:
+            val[m] = inner(R[0], X)
+            combine(1.0, Rd, y[m], R[0], Rd)
         primal = inner(C0, X) + K * t
         dual = 0.0
         comp = t * tau
@@ -284,8 +286,25 @@ def solve(
         product(Nit, Ni, Zi)
         elastic = t / tau
         shift = 0.0
+        if n > m:
+            sandwich(X, R[0], Zi, T, S)
+            product(U, S, work)
+            _values(U, m, sign, work, val)
+            val[m] = inner(R[0], S)
+        if large:
+            np.dot(U, L, B)
+            np.dot(U, Nit, work)
+        else:
+            multiply(U, L, B)
+            multiply(U, Nit, work)
+            gram(B, G)
+            gram(work, H)
         while True:
-            _schur(U, m, sign, R, X, L, Zi, Nit, z, y, elastic, shift, B, G, H, T, S, val, M)
+            if large:
+                _large_schur(m, sign, B, work, elastic, M)
+            else:
+                _schur(m, sign, G, H, elastic, M)
+            _add_diagonal(m, val, z, y, elastic, shift, M)
             if cholesky(M) or shift > 1e-6:
                 break
             shift = max(100.0 * shift, 1e-14)
@@ -301,7 +320,13 @@ def solve(
                 combine(1.0, base, 1.0, S, base)
             combine(c + target, Zi, -1.0, X, dX)
             combine(1.0, dX, -1.0, base, dX)
-            _values(U, m, sign, R, dX, work, val)
+            if large:
+                np.dot(U, dX, work)
+            else:
+                multiply(U, dX, work)
+            _values(U, m, sign, work, val)
+            if n > m:
+                val[m] = inner(R[0], dX)
             base_t = (target - dt * dtau) / tau - t
             for i in range(n):
                 dz[i] = (target - dza[i] * dy[i]) / y[i] - z[i] if phase == 1 else -z[i]
@@ -309,13 +334,25 @@ def solve(
                 dy[i] = rhs[i]
             cholesky_solve(M, dy)
             for attempt in range(2):
-                _sum(U, Ut, m, sign, R, dy, work, dZ)
+                _weighted(U, m, sign, dy, work)
+                if large:
+                    np.dot(Ut, work, dZ)
+                else:
+                    multiply(Ut, work, dZ)
+                if n > m:
+                    combine(1.0, dZ, dy[m], R[0], dZ)
                 sandwich(X, dZ, Zi, T, S)
                 if phase == 0 or attempt == 1 or worst > WELL_POSED:
                     break
                 # One round of iterative refinement against the operator itself: M was only formed to be
                 # factored.
-                _values(U, m, sign, R, S, work, val)
+                if large:
+                    np.dot(U, S, work)
+                else:
+                    multiply(U, S, work)
+                _values(U, m, sign, work, val)
+                if n > m:
+                    val[m] = inner(R[0], S)
                 total = 0.0
                 worst_r = 0.0
                 for i in range(n):
@@ -335,8 +372,12 @@ def solve(
                 dtau -= dy[i]
                 dz[i] -= z[i] / y[i] * dy[i]
             dt = base_t - elastic * dtau
-            ap = _longest_step(Li, Lit, dX, T, S, reach, z, dz, t, dt)
-            ad = _longest_step(Ni, Nit, dZ, T, S, reach, y, dy, tau, dtau)
+            sandwich(Li, dX, Lit, T, S)
+            low = smallest_of_two(S) if d == 2 else smallest_eigenvalue(S, T)
+            ap = _longest_step(low, reach, z, dz, t, dt)
+            sandwich(Ni, dZ, Nit, T, S)
+            low = smallest_of_two(S) if d == 2 else smallest_eigenvalue(S, T)
+            ad = _longest_step(low, reach, y, dy, tau, dtau)
             if phase == 0:
                 ap = min(1.0, 0.98 * ap)
                 ad = min(1.0, 0.98 * ad)

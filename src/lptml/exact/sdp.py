@@ -24,9 +24,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lptml._jit import announce
 from lptml.constraints import ConstraintSet, Floats, Ints
 from lptml.exact.attempt import INFEASIBLE, NOTHING_ASKED, OPTIMAL, attempt
-from lptml.exact.coordinates import scale_from_python
+from lptml.exact.coordinates import scale_problem
 from lptml.exact.farkas import repairs
 from lptml.exact.verify import (
     Residuals,
@@ -309,7 +310,10 @@ def compile_now() -> None:
     A search that is stopped by its time limit while a thread still compiles would leave nothing behind, and
     the next process would begin anew.
     """
-    attempt.load()
+    V, none = np.ones((1, 1)), np.empty((0, 1))
+    problem = Problem(V, none, -V[0], V[0], np.empty((0, 1, 1)), 0.0, V, 0.0)
+    solve_problem(problem)
+    check_certificate(problem, V[0])
 
 
 def _feasible(residuals: Residuals) -> bool:
@@ -318,6 +322,7 @@ def _feasible(residuals: Residuals) -> bool:
 
 def _solve_kernel(problem: Problem, settings: Attempt, tol: float, loose: float) -> Solution:
     """One run of the kernel and the check of what it says."""
+    announce(attempt)
     p, s = problem, settings
     (m, d), n = p.V.shape, len(p.V) + len(p.R)
     # Few arrays, and everything by position: at d = 2 a sixth of the time is spent on these lines.
@@ -354,11 +359,12 @@ def _solve_kernel(problem: Problem, settings: Attempt, tol: float, loose: float)
 def _scaled(p: Problem, settings: Attempt) -> tuple[Floats, Floats, Floats, float]:
     """Vectors, R and units of the multipliers in the kernel's coordinates, and the size of the objective."""
     d, n = len(p.C0), p.m + len(p.R)
-    U, h, R, units = np.empty((p.m + len(p.W), d)), np.empty(n), np.empty(p.R.shape), np.empty(n)
+    k = p.m + len(p.W)
+    U, h, R, units = np.empty((k, d)), np.empty(n), np.empty(p.R.shape), np.empty(n)
     C0, T = np.empty((2, d, d))
-    size = scale_from_python(
+    size = scale_problem(
         *(p.V, p.W, p.sign, p.bound, p.R, p.rho, p.C0, settings.lower, settings.cost),
-        *(U, h, R, C0, T, units),
+        *(U, h, R, C0, T, units, np.empty((k, d)), np.empty((d, k)), np.empty((5, d, d))),
     )
     return U, R, units, size
 

@@ -25,8 +25,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from lptml._lapack import NORMAL, UPPER, dsyev
-from lptml._shared import Matrices, Matrix, Vector, entry, leaf
+from lptml._jit import kernel
 from lptml.constraints import ConstraintSet, Floats
 from lptml.constraints.violation import TOLERANCE
 
@@ -37,9 +36,6 @@ RADIUS = 1e16
 #: The gap that a certificate must exceed: under every metric some constraint then fails by more than the
 #: tolerance, with a hundredth of it to spare for the rounding of counted distances.
 LEAST_GAP = 1.01 * TOLERANCE
-
-#: Rows of d numbers that LAPACK recommends, beyond d, to work in.
-SPARE = 34
 
 
 class Residuals(NamedTuple):
@@ -86,8 +82,8 @@ class CertificateCheck:
         return self.gap > LEAST_GAP and self.radius >= RADIUS
 
 
-@leaf
-def _normalise(V: Matrix, W: Matrix, bound: Vector, scale: Vector, rows: Matrix) -> None:
+@kernel
+def _normalise(V: Floats, W: Floats, bound: Floats, scale: Floats, rows: Floats) -> None:
     """The scale of every feature, and the rows of V and then W divided by it."""
     m, d = V.shape
     k = rows.shape[0]
@@ -103,8 +99,8 @@ def _normalise(V: Matrix, W: Matrix, bound: Vector, scale: Vector, rows: Matrix)
             rows[i, j] /= scale[j]
 
 
-@leaf
-def _add_weighted(rows: Matrix, m: int, coefficient: Vector, out: Matrix) -> None:
+@kernel
+def _add_weighted(rows: Floats, m: int, coefficient: Floats, out: Floats) -> None:
     """out += sum of the rows' matrices times the first m coefficients, with the other sign for those of W."""
     d = rows.shape[1]
     for i in range(rows.shape[0]):
@@ -115,8 +111,8 @@ def _add_weighted(rows: Matrix, m: int, coefficient: Vector, out: Matrix) -> Non
                     out[p, q] += factor * rows[i, p] * rows[i, q]
 
 
-@leaf
-def eigenvalues(S: Matrix, space: Matrix, out: Vector) -> None:
+@kernel
+def eigenvalues(S: Floats, out: Floats) -> None:
     """out <- the eigenvalues of a symmetric matrix, ascending."""
     d = S.shape[0]
     if d == 2:  # LAPACK takes microseconds to begin
@@ -124,33 +120,31 @@ def eigenvalues(S: Matrix, space: Matrix, out: Vector) -> None:
         radius = np.sqrt(half * half + S[1, 0] * S[1, 0])
         out[0], out[1] = mean - radius, mean + radius
         return
-    for p in range(d):  # LAPACK destroys what it is given
-        for q in range(d):
-            space[p, q] = S[p, q]
-    if dsyev(NORMAL, UPPER, d, space, d, out, space[d:], (d + SPARE) * d) != 0:
+    try:
+        out[:] = np.linalg.eigvalsh(S)
+    except Exception:  # no convergence
         out[0] = -np.inf  # what nothing is accepted with
 
 
-@leaf
+@kernel
 def check_optimum_arrays(
-    V: Matrix,
-    W: Matrix,
-    sign: Vector,
-    bound: Vector,
-    R: Matrices,
+    V: Floats,
+    W: Floats,
+    sign: Floats,
+    bound: Floats,
+    R: Floats,
     rho: float,
-    C0: Matrix,
+    C0: Floats,
     c: float,
-    A: Matrix,
-    y: Vector,
-    rows: Matrix,
-    coefficient: Vector,
-    mats: Matrices,
-    space: Matrix,
+    A: Floats,
+    y: Floats,
+    rows: Floats,
+    coefficient: Floats,
+    mats: Floats,
 ) -> tuple[float, float, float, float]:
     """The four residuals of ``Residuals``, for compiled callers.
 
-    The last four are room to work in: (m or 2 m, d), (m,), (6, d, d) and (2 d + SPARE, d).
+    The last three are room to work in: (m or 2 m, d), (m,) and (6, d, d).
     """
     m, d = V.shape
     Z, An, extra, scale, wa, wz = mats[0], mats[1], mats[2], mats[3, 0], mats[4, 0], mats[5, 0]
@@ -208,8 +202,8 @@ def check_optimum_arrays(
             total += Z[p, q]
     if not np.isfinite(total):
         return np.inf, np.inf, np.inf, np.inf
-    eigenvalues(An, space, wa)
-    eigenvalues(Z, space, wz)
+    eigenvalues(An, wa)
+    eigenvalues(Z, wz)
     yardstick = abs(objective) + abs(dual_objective)
     if c > 0.0:
         yardstick = c * d + abs(objective)
@@ -223,19 +217,18 @@ def check_optimum_arrays(
     return primal, psd, dual, gap
 
 
-@leaf
+@kernel
 def check_certificate_arrays(
-    V: Matrix,
-    W: Matrix,
-    sign: Vector,
-    bound: Vector,
-    R: Matrices,
+    V: Floats,
+    W: Floats,
+    sign: Floats,
+    bound: Floats,
+    R: Floats,
     rho: float,
-    y: Vector,
-    rows: Matrix,
-    coefficient: Vector,
-    mats: Matrices,
-    space: Matrix,
+    y: Floats,
+    rows: Floats,
+    coefficient: Floats,
+    mats: Floats,
 ) -> tuple[float, float]:
     """Gap and radius of ``CertificateCheck``, for compiled callers, with the same room to work in."""
     m, d = V.shape
@@ -282,39 +275,9 @@ def check_certificate_arrays(
         return -1.0, 0.0
     # Below this the sign of an eigenvalue is rounding.
     rounding = 4e-16 * (d + m) * size
-    eigenvalues(S, space, eigen)
+    eigenvalues(S, eigen)
     radius = np.inf if eigen[0] >= -rounding else (gap - LEAST_GAP) / -eigen[0]
     return gap, radius
-
-
-# What lets Python in takes as long to compile as a small function, and most processes never need it.
-@entry
-def _optimum_from_python(
-    V: Matrix,
-    W: Matrix,
-    sign: Vector,
-    bound: Vector,
-    R: Matrices,
-    rho: float,
-    C0: Matrix,
-    c: float,
-    A: Matrix,
-    y: Vector,
-) -> tuple[float, float, float, float]:
-    m, d = V.shape
-    rows, coefficient = np.empty((m + W.shape[0], d)), np.empty(m)
-    mats, space = np.empty((6, d, d)), np.empty((2 * d + SPARE, d))
-    return check_optimum_arrays(V, W, sign, bound, R, rho, C0, c, A, y, rows, coefficient, mats, space)
-
-
-@entry
-def _certificate_from_python(
-    V: Matrix, W: Matrix, sign: Vector, bound: Vector, R: Matrices, rho: float, y: Vector
-) -> tuple[float, float]:
-    m, d = V.shape
-    rows, coefficient = np.empty((m + W.shape[0], d)), np.empty(m)
-    mats, space = np.empty((3, d, d)), np.empty((2 * d + SPARE, d))
-    return check_certificate_arrays(V, W, sign, bound, R, rho, y, rows, coefficient, mats, space)
 
 
 class _Arrays(Protocol):
@@ -348,13 +311,23 @@ class _Arrays(Protocol):
 def check_optimum(problem: _Arrays, A: Floats, dual: Floats) -> Residuals:
     """``verify_solution`` on plain arrays."""
     p = problem
-    return Residuals(*_optimum_from_python(p.V, p.W, p.sign, p.bound, p.R, p.rho, p.C0, p.c, A, dual))
+    residuals = check_optimum_arrays(
+        p.V, p.W, p.sign, p.bound, p.R, p.rho, p.C0, p.c, A, dual, *_room(p.V, p.W)
+    )
+    return Residuals(*residuals)
 
 
 def check_certificate(problem: _Arrays, y: Floats) -> CertificateCheck:
     """``verify_certificate`` on plain arrays."""
     p = problem
-    return CertificateCheck(*_certificate_from_python(p.V, p.W, p.sign, p.bound, p.R, p.rho, y))
+    gap, radius = check_certificate_arrays(p.V, p.W, p.sign, p.bound, p.R, p.rho, y, *_room(p.V, p.W))
+    return CertificateCheck(gap, radius)
+
+
+def _room(V: Floats, W: Floats) -> tuple[Floats, Floats, Floats]:
+    """What the compiled checks work in."""
+    m, d = V.shape
+    return np.empty((m + len(W), d)), np.empty(m), np.empty((6, d, d))
 
 
 def verify_solution(
@@ -400,11 +373,8 @@ def verify_solution(
     """
     V, W, sign, bound = arrays(constraints)
     R, bound_r = regulariser_arrays(regularizer, rho, constraints.d)
-    return Residuals(
-        *_optimum_from_python(
-            V, W, sign, bound, R, bound_r, _own(objective), float(log_det), _own(A), _own(dual)
-        )
-    )
+    claim = (_own(objective), float(log_det), _own(A), _own(dual))
+    return Residuals(*check_optimum_arrays(V, W, sign, bound, R, bound_r, *claim, *_room(V, W)))
 
 
 def verify_certificate(
@@ -438,7 +408,8 @@ def verify_certificate(
     """
     V, W, sign, bound = arrays(constraints)
     R, bound_r = regulariser_arrays(regularizer, rho, constraints.d)
-    return CertificateCheck(*_certificate_from_python(V, W, sign, bound, R, bound_r, _own(y)))
+    gap, radius = check_certificate_arrays(V, W, sign, bound, R, bound_r, _own(y), *_room(V, W))
+    return CertificateCheck(gap, radius)
 
 
 def arrays(constraints: ConstraintSet) -> tuple[Floats, Floats, Floats, Floats]:

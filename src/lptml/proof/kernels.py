@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lptml._compile import kernel
+from lptml._jit import kernel
 from lptml.constraints import Floats, Ints
 from lptml.constraints.ray import sort_along
 from lptml.exact.verify import RADIUS

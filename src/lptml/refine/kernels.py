@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lptml._compile import helper, kernel
+from lptml._jit import kernel
 from lptml.constraints.checks import Floats, Ints
 from lptml.constraints.ray import sort_along
 
@@ -179,7 +179,7 @@ def inside(left: float, right: float) -> float:
     return 0.5 * (left + right)
 
 
-@helper
+@kernel
 def _symmetric_functions(a: Floats) -> tuple[float, float, float]:
     """Trace, sum of principal 2 x 2 minors and determinant of the metric with coordinates a (d = 2, 3)."""
     if a.shape[0] == 3:
@@ -192,7 +192,7 @@ def _symmetric_functions(a: Floats) -> tuple[float, float, float]:
     return a[0] + a[3] + a[5], m1 + m2 + m3, det
 
 
-@helper
+@kernel
 def _psd_stretch(a: Floats, delta: Floats) -> tuple[float, float]:
     """The t for which a + t delta is positive semidefinite: an interval, empty if left >= right.
 
@@ -242,7 +242,7 @@ def _psd_stretch(a: Floats, delta: Floats) -> tuple[float, float]:
     return left, right
 
 
-@helper
+@kernel
 def _quadratic_roots(a: float, b: float, c: float, roots: Floats, count: int) -> int:
     if a == 0.0:
         if b != 0.0:
@@ -259,7 +259,7 @@ def _quadratic_roots(a: float, b: float, c: float, roots: Floats, count: int) ->
     return count
 
 
-@helper
+@kernel
 def _cubic_roots(a: float, b: float, c: float, d: float, roots: Floats, count: int) -> int:
     """One root by bisection between the bounds of Cauchy, the others from the quotient."""
     largest = max(abs(b), abs(c), abs(d))
@@ -333,7 +333,7 @@ def enumerate_lines(
             chosen[m] = chosen[m - 1] + 1
 
 
-@helper
+@kernel
 def _products(C: Floats, a: Floats, out: Floats) -> None:
     for i in range(C.shape[0]):
         total = 0.0
@@ -342,7 +342,7 @@ def _products(C: Floats, a: Floats, out: Floats) -> None:
         out[i] = total
 
 
-@helper
+@kernel
 def _line(C: Floats, bound: Floats, chosen: Ints, a: Floats, delta: Floats) -> bool:
     """A point and the direction of the line where the chosen constraints are tight, by complete pivoting."""
     size = chosen.shape[0]

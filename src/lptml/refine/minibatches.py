@@ -118,7 +118,7 @@ class _Rows:
 
     def _factors(self, squares: list[Reals], temperature: float) -> list[Reals]:
         """Twice the derivatives of the cost by |G v|^2 and |G w|^2."""
-        from lptml._compile import announce
+        from lptml._jit import announce
         from lptml.refine.kernels import smooth_rows
 
         announce(smooth_rows)
@@ -158,7 +158,7 @@ class _PointBatches:
         self._order: Ints = np.empty(0, dtype=np.int64)
 
     def gradient(self, G: Floats, temperature: float) -> Floats:
-        from lptml._compile import announce
+        from lptml._jit import announce
         from lptml.refine.kernels import smooth_gram
 
         pairs, index = self._pairs, self._next()

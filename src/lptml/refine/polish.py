@@ -24,7 +24,7 @@ from math import comb
 import numpy as np
 
 from lptml._clock import OutOfTime, look, until
-from lptml._compile import announce
+from lptml._jit import announce
 from lptml.constraints import ConstraintSet, Floats, Source
 from lptml.constraints.scaling import feature_scale, scale_metric, unscale_metric
 from lptml.constraints.violation import limit

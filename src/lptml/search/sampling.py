@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lptml._compile import helper, kernel
+from lptml._jit import kernel
 from lptml.constraints import Floats, Ints
 
 MOST_STEPS = 100_000  # a search visits each once in as many trials; the paper's grids have tens
@@ -164,7 +164,7 @@ def _golden_step(levels: int) -> int:
     return step
 
 
-@helper
+@kernel
 def _mix(x: np.uint64) -> np.uint64:
     """The finaliser of SplitMix64: every bit of x reaches every bit of the result."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -172,7 +172,7 @@ def _mix(x: np.uint64) -> np.uint64:
     return x ^ (x >> np.uint64(31))
 
 
-@helper
+@kernel
 def _round_keys(key: np.uint64) -> NDArray[np.uint64]:
     keys = np.empty(_ROUNDS, dtype=np.uint64)
     for r in range(_ROUNDS):
