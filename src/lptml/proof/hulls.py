@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lptml._compile import kernel
+from lptml._jit import kernel
 from lptml.constraints import Floats, Ints
 
 _PIVOTS = 500
