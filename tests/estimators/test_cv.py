@@ -35,8 +35,10 @@ def test_the_table_holds_every_setting_and_the_rule_can_be_redone(fitted):
     np.testing.assert_array_equal(results["averaged"], mean >= mean[best] - error)
 
 
-def test_the_metric_is_the_average_of_the_good_settings(fitted, wine):
-    X, y = wine
+def test_the_metric_is_the_average_of_the_good_settings():
+    X, y = (part[::2] for part in load_iris(return_X_y=True))
+    fitted = LPTML_SupervisedCV(random_state=0, max_trials=5).fit(X, y)
+    assert fitted.cv_results_["averaged"].sum() > 1
     metrics = []
     for params, averaged in zip(fitted.cv_results_["params"], fitted.cv_results_["averaged"]):
         if averaged:
@@ -57,6 +59,17 @@ def test_attributes_are_about_the_metric_and_the_best_constraints(fitted, wine):
     knn = KNeighborsClassifier(4).fit(fitted.transform(X), y)
     Xt, yt = load_wine(return_X_y=True)
     assert knn.score(fitted.transform(Xt[1::2]), yt[1::2]) > 0.9
+
+
+def test_the_support_of_an_average_is_satisfied_by_the_average():
+    X, y = (part[::2] for part in load_iris(return_X_y=True))
+    fitted = LPTML_SupervisedCV(random_state=0, max_trials=2).fit(X, y)
+    assert fitted.cv_results_["averaged"].sum() > 1
+    assert len(fitted.support_) > 0
+    A = fitted.get_mahalanobis_matrix()
+    for i, j, k in fitted.support_:
+        near, far = X[i] - X[j], X[i] - X[k]
+        assert far @ A @ far - near @ A @ near >= 1 - 2e-7
 
 
 def test_the_seed_does_not_deal_the_folds():

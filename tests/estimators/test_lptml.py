@@ -278,6 +278,13 @@ def test_calibration_at_the_end_of_fit(pairs, y):
     assert fitted.threshold_ <= distances[y == -1].min()
 
 
+def test_the_threshold_is_the_bound_where_there_is_one(pairs, y):
+    assert (fitted := LPTML(**FAST).fit(pairs, y)).threshold_ == fitted.bounds_[0] == fitted.bounds_[1]
+    gap = LPTML(**FAST, bounds=(1.0, 2.0)).fit(pairs, y)
+    right = [np.mean(np.where(gap.pair_distance(pairs) <= t, 1, -1) == y) for t in (gap.threshold_, 1.0, 2.0)]
+    assert right[0] == max(right)
+
+
 def test_suspicion(pairs, y):
     clean = np.where(np.abs(pairs[:, 0, 0] - pairs[:, 1, 0]) < 1, 1, -1)
     fitted = LPTML(**FAST).fit(pairs, y)
