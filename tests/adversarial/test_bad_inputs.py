@@ -322,3 +322,11 @@ def test_fitted_soundly(name, chosen):
     assert np.isfinite(np.asarray(fitted.transform(points))).all()
     if hasattr(fitted, "predict"):
         assert np.isin(fitted.predict(np.asarray(arguments[0], dtype=float)), (-1, 0, 1)).all()
+
+
+def test_mixed_labels_are_a_value_error() -> None:
+    from lptml import suspicion
+
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    with pytest.raises(ValueError, match="y mixes labels"):
+        suspicion(X, np.array([1, "a", None] * 10, dtype=object))

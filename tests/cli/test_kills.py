@@ -1,8 +1,8 @@
 """Commands that write, killed at any moment: the old file or the new one, never a part, inputs as they were.
 
 The command runs in a forked process that kills itself with SIGKILL: at the k-th time it touches a file of the
-folder, for every k, or at a random time. What it may leave behind is its temporary file, whose name begins with
-a dot.
+folder, for every k, or at a random time. What it may leave behind is its temporary file, whose name begins
+with a dot.
 """
 
 from __future__ import annotations
@@ -31,45 +31,16 @@ COLUMNS = ["--label", "label", "--key", "id"]
 OLD = "precious"
 
 COMMANDS = {
-    "fit": ["fit", "data.csv", *COLUMNS, *QUICK, "-o", "out", "--force"],
-    "fit with a checkpoint": [
-        "fit",
-        "data.csv",
-        *COLUMNS,
-        *QUICK,
-        "-o",
-        "out",
-        "--force",
-        "--checkpoint",
-        "state",
-    ],
-    "fit with a report": [
-        "fit",
-        "data.csv",
-        *COLUMNS,
-        *QUICK,
-        "-o",
-        "out",
-        "--force",
-        "--report",
-        "page.html",
-    ],
-    "transform": ["transform", "model.npz", "data.csv", "-o", "out", "--force"],
-    "distance": [
-        "distance",
-        "model.npz",
-        "data.csv",
-        "--key",
-        "id",
-        "--pairs",
-        "pairs.csv",
-        "-o",
-        "out",
-        "--force",
-    ],
-    "suspects": ["suspects", "data.csv", *COLUMNS, "-o", "out", "--force"],
-    "report": ["report", "data.csv", *COLUMNS, "--repeats", "0", *QUICK, "-o", "out", "--force"],
+    "fit": ["fit", "data.csv", *COLUMNS, *QUICK],
+    "fit with a checkpoint": ["fit", "data.csv", *COLUMNS, *QUICK, "--checkpoint", "state"],
+    "fit with a report": ["fit", "data.csv", *COLUMNS, *QUICK, "--report", "page.html"],
+    "transform": ["transform", "model.npz", "data.csv"],
+    "distance": ["distance", "model.npz", "data.csv", "--key", "id", "--pairs", "pairs.csv"],
+    "suspects": ["suspects", "data.csv", *COLUMNS],
+    "report": ["report", "data.csv", *COLUMNS, "--repeats", "0", *QUICK],
+    "datasets": ["datasets", "iris"],
 }
+COMMANDS = {name: [*arguments, "-o", "out", "--force"] for name, arguments in COMMANDS.items()}
 INPUTS = ("data.csv", "pairs.csv", "model.npz")
 
 

@@ -20,6 +20,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from lptml._interrupts import Interrupts
 from lptml.constraints import ConstraintSet, Source
 from lptml.constraints.labelled_pairs import LabelledPairs
 from lptml.constraints.labelled_triplets import LabelledTriplets
@@ -203,7 +204,8 @@ class LPTMLBase(SuspicionMixin, CallbackSupport, BaseEstimator):
             initial_metric=None if start is None else span.metric_inside(start) / factor,
             solve_support=solve_support,
         )
-        self._settle(learned, unit, progress)
+        with Interrupts():
+            self._settle(learned, unit, progress)
         return learned
 
     def _progress(self, factor: float, data: dict[str, Any], span: Span) -> Progress:

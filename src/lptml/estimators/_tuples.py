@@ -20,7 +20,7 @@ __all__ = ["PairsMixin", "QuadrupletsMixin", "TripletsMixin"]
 
 
 class _EmbedTuples:
-    """fit_transform of tuples; apart from the transformers, so that ``set_output`` leaves its result 3-D."""
+    """What maps tuples; apart from the transformers, so that ``set_output`` leaves its result 3-D."""
 
     def fit_transform(self: Any, tuples: Any, y: Any = None, **fit_params: Any) -> FloatArray:
         """Fit, and return the points of the tuples in the learned space.
@@ -31,8 +31,30 @@ class _EmbedTuples:
         """
         given = () if y is None else (y,)
         self.fit(tuples, *given, **fit_params)
-        components = self._live_components()
-        embedded: FloatArray = self._tuples(tuples, self._tuple_size) @ components.T
+        return self._embedded(tuples)
+
+    def transform(self: Any, X: Any) -> Any:
+        """Return points in the learned space.
+
+        Parameters
+        ----------
+        X : array-like (n_points, n_features), or (n_points,) of indices with a preprocessor
+            Or tuples as for ``fit``. Whole numbers in as many columns as a tuple has points are indices only
+            if the points have another number of features.
+
+        Returns
+        -------
+        ndarray (n_points, n_components); for tuples (n_tuples, size of a tuple, n_components)
+        """
+        check_is_fitted(self, "components_")
+        shape = np.shape(X)
+        indices = len(shape) == 2 and shape[1] == self._tuple_size != self.n_features_in_
+        if len(shape) == 3 or (indices and self.preprocessor_ is not None):
+            return self._embedded(X)
+        return super().transform(X)  # type: ignore[misc]
+
+    def _embedded(self: Any, tuples: Any) -> FloatArray:
+        embedded: FloatArray = self._tuples(tuples, self._tuple_size) @ self._live_components().T
         return embedded
 
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from lptml._interrupts import Interrupts
 from lptml.constraints import ConstraintSet
 from lptml.constraints.span import Span
 from lptml.estimators import _inputs
@@ -302,5 +303,6 @@ class LPTML(PairsBase):
             self._prior(data.inside, data.span, data.source.d),
             data.span,
         )
-        self._settle_pairs(data, learned, calibration_params)
+        with Interrupts():
+            self._settle_pairs(data, learned, calibration_params)
         return self

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from lptml._interrupts import Interrupts
 from lptml.constraints import ConstraintSet, Floats, Ints
 from lptml.constraints.scaling import blend, feature_scale, representative, truncate
 from lptml.constraints.span import Span
@@ -201,7 +202,8 @@ class LPTMLCV(CVMixin, PairsBase):
         learned = best._learn(source, None, given, prior, span, solve_support=not others)
         metrics = self._while_time(others, self._metrics(source, span, others))
         learned = self._adopt_average(best, learned, metrics, source, None, span)
-        self._settle_pairs(data, learned, calibration_params)
+        with Interrupts():
+            self._settle_pairs(data, learned, calibration_params)
         return self
 
     def _metrics(self, source: ConstraintSet, span: Span, settings: list[Setting]) -> Iterator[Floats]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from lptml._clock import OutOfTime, until
+from lptml._interrupts import Interrupts
 from lptml._threads import SMALL, single_threaded
 from lptml.constraints import ConstraintSet, psd_factor
 from lptml.constraints.from_labels import KINDS, Chosen, constraints_from_labels
@@ -426,7 +427,8 @@ class LPTML_Supervised(SupervisedBase):
             learned = self._learn(
                 chosen.source, initial_metric, {"X": data.given, "y": data.codes}, L.T @ L, data.span
             )
-            self._settle_labelled(data, chosen, learned)
+            with Interrupts():
+                self._settle_labelled(data, chosen, learned)
         return self
 
     def _without_search(self, data: Labelled, L: FloatArray) -> tuple[FloatArray, ConstraintSet]:

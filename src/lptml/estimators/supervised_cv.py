@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from lptml._interrupts import Interrupts
 from lptml._threads import SMALL, single_threaded
 from lptml.constraints import Floats, Ints, psd_factor
 from lptml.constraints.from_labels import KINDS
@@ -218,7 +219,8 @@ class LPTML_SupervisedCV(CVMixin, SupervisedBase):
             metrics = self._while_time(others, self._metrics(data, others))
             learned = self._adopt_average(best, learned, metrics, chosen.source, centred, data.span)
             self.bounds_ = best.bounds_
-            self._settle_labelled(data, chosen, learned)
+            with Interrupts():
+                self._settle_labelled(data, chosen, learned)
         return self
 
     def _learner(self, setting: Setting, **options: Any) -> LPTML_Supervised:

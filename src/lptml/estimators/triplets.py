@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from lptml._interrupts import Interrupts
 from lptml.estimators import _inputs
 from lptml.estimators._callbacks import with_callbacks
 from lptml.estimators._inputs import FloatArray
@@ -210,10 +211,11 @@ class LPTML_Triplets(TripletsMixin, LPTMLBase):
         span, inside = spanned(source, points, weight)
         prior = self._prior(inside, span, source.d)
         learned = self._learn(inside, initial_metric, {"X": points, "y": None}, prior, span)
-        given = comparisons(near, far, weight)
-        self._report_tuples(learned, span, given, weighed=weight is not None)
-        self.support_ = first[learned.support]
-        self._remember(near, far)
+        with Interrupts():
+            given = comparisons(near, far, weight)
+            self._report_tuples(learned, span, given, weighed=weight is not None)
+            self.support_ = first[learned.support]
+            self._remember(near, far)
         return self
 
     def _judge(self, near: FloatArray, far: FloatArray) -> FloatArray:

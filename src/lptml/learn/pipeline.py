@@ -29,6 +29,7 @@ from collections.abc import Callable
 import numpy as np
 
 from lptml._clock import OutOfTime, until
+from lptml._interrupts import Interrupts
 from lptml.constraints import ConstraintSet, Floats, Source, psd_factor
 from lptml.constraints.labelled_pairs import LabelledPairs
 from lptml.constraints.scaling import blend, feature_scale, representative, truncate
@@ -204,28 +205,29 @@ def learn(
     else:
         candidates = _ranked(source, starts, n_components, penalty)
         A = candidates[0]
-    if shrinkage > 0:
-        A = blend(sample, A, anchor, shrinkage)
-        A = A if n_components is None else truncate(A, n_components, feature_scale(sample))
-        A = _at_best_scale(nearby(source), A, penalty)
-    cost = _in_full(source, A)
-    if status is SearchStatus.OPTIMAL and cost > 0:
-        status = SearchStatus.COMPLETED  # the metric that violates nothing was left for clearer margins
-    exact = temperature == 0 and shrinkage == 0 and penalty is None and n_components is None
-    return _conclude(
-        source,
-        A,
-        cost,
-        penalty,
-        candidates,
-        status,
-        found,
-        watch,
-        exact,
-        solve_support,
-        lower_bound_seconds,
-        seed,
-    )
+    with Interrupts():  # a second Ctrl-C, or one in these last lines, does not lose what was learned
+        if shrinkage > 0:
+            A = blend(sample, A, anchor, shrinkage)
+            A = A if n_components is None else truncate(A, n_components, feature_scale(sample))
+            A = _at_best_scale(nearby(source), A, penalty)
+        cost = _in_full(source, A)
+        if status is SearchStatus.OPTIMAL and cost > 0:
+            status = SearchStatus.COMPLETED  # the metric that violates nothing was left for clearer margins
+        exact = temperature == 0 and shrinkage == 0 and penalty is None and n_components is None
+        return _conclude(
+            source,
+            A,
+            cost,
+            penalty,
+            candidates,
+            status,
+            found,
+            watch,
+            exact,
+            solve_support,
+            lower_bound_seconds,
+            seed,
+        )
 
 
 def _check(

@@ -118,7 +118,10 @@ def judge(
     known = _labelled(labels)
     if not known.any():
         raise ValueError("y labels no point: every label is -1")
-    classes, inverse = np.unique(labels[known], return_inverse=True)
+    try:
+        classes, inverse = np.unique(labels[known], return_inverse=True)
+    except TypeError as error:
+        raise ValueError(f"y mixes labels of several types: {error}") from None
     codes = inverse.astype(np.int64)
     rng = np.random.default_rng(0 if random_state is None else random_state)
     given = None if weight is None else weight[known]

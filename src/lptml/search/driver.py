@@ -7,12 +7,9 @@ one that was never stopped.
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from types import FrameType, TracebackType
 from typing import Any, cast
 
 import numpy as np
@@ -204,31 +201,3 @@ def complete(problem: Problem, source: PartitionedSource, result: UnitResult) ->
 def cost_of(source: Source | PartitionedSource, A: Floats) -> float:
     """The cost of one metric over all constraints."""
     return float(source.cost(A[None])[0])
-
-
-class Interrupts:
-    """The first Ctrl-C sets ``seen``, so that no step is cut in half; the second one raises.
-
-    Python delivers signals to the main thread, so elsewhere this does nothing.
-    """
-
-    def __init__(self) -> None:
-        self.seen = False
-        self._previous: Any = None
-
-    def __enter__(self) -> Interrupts:
-        heard = threading.current_thread() is threading.main_thread()
-        if heard and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            self._previous = signal.signal(signal.SIGINT, self._handle)
-        return self
-
-    def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self.seen:
-            raise KeyboardInterrupt
-        self.seen = True
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._previous is not None:
-            signal.signal(signal.SIGINT, self._previous)

@@ -28,11 +28,12 @@ from typing import cast
 
 import numpy as np
 
+from lptml._interrupts import Interrupts
 from lptml._progress import make_display
 from lptml._threads import single_threaded
 from lptml.constraints import Floats, Source
 from lptml.search import checkpoint as saved_states
-from lptml.search.driver import Interrupts, Pace, Run, complete, in_order, units
+from lptml.search.driver import Pace, Run, complete, in_order, units
 from lptml.search.engine import Engine, PartitionedSource, make_engine
 from lptml.search.result import (
     Counted,
