@@ -157,6 +157,12 @@ def test_penalties_of_any_size(regularization):
         LPTML(regularization=1e300, **FAST).fit(pairs, y)
 
 
+def test_pairs_of_which_one_kind_has_no_weight():
+    rng = np.random.default_rng(0)
+    V, y = rng.normal(size=(14, 3)), np.repeat([-1, 1], 7)
+    assert (pair_suspicion(V, y, sample_weight=np.where(y > 0, 1.0, 0.0)) == 0).all()
+
+
 def test_pairs_of_which_one_kind_has_no_weight_in_a_fold():
     rng = np.random.default_rng(0)
     V, y = rng.normal(size=(14, 3)), np.repeat([-1, 1], 7)
@@ -173,7 +179,9 @@ def test_suspicion_of_pairs_of_any_size(factor):
     assert (pair_suspicion(0.0 * V, y) == 0).all()
 
 
-def test_points_that_differ_by_rounding_alone():
-    X = np.full((31, 3), 1e-138 / 3)
-    learned = lptml.RCA_Supervised().fit(X, np.arange(31) % 4)
+@pytest.mark.parametrize("learner", [lptml.RCA_Supervised, lptml.LFDA])
+@pytest.mark.parametrize("value", [1e-138 / 3, 0.1, 0.0])
+def test_points_that_differ_by_rounding_alone(learner, value):
+    X = np.full((31, 3), value)
+    learned = learner().fit(X, np.arange(31) % 4)
     assert np.isfinite(learned.components_).all()

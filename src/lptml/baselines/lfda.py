@@ -16,6 +16,7 @@ from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator
 
 from lptml.baselines._common import Floats, Ints, check_components, check_integer, labelled
+from lptml.constraints.scaling import standard_deviation
 from lptml.estimators.base import SupervisedMixin
 
 __all__ = ["LFDA", "scatters"]
@@ -68,14 +69,13 @@ class LFDA(SupervisedMixin, BaseEstimator):
         d = points.shape[1]
         rows = check_components(self.n_components, d)
         k = check_integer("n_neighbors", self.n_neighbors)
-        centred = points - points.mean(axis=0)
-        spread = np.sqrt((centred**2).mean(axis=0))
-        scale = np.where(spread > 0, spread, 1.0)
+        scale = standard_deviation(points)
         between, within = scatters(points, codes, k)
         # The eigenproblem is the same in any coordinates; features divided by their spread are well
         # conditioned.
         between, within = (M / scale[:, None] / scale for M in (between, within))
-        ridge = _RIDGE * (np.trace(within) / d + np.trace(between) / d) + 1e-300
+        ridge = _RIDGE * (np.trace(within) / d + np.trace(between) / d)
+        ridge = max(ridge, 1e-30)  # points that differ by rounding alone
         values, vectors = eigh(between, within + ridge * np.eye(d))
         order = np.argsort(-values, kind="stable")[:rows]
         T = vectors[:, order] / scale[:, None]  # (d, k)

@@ -32,7 +32,7 @@ from lptml._clock import OutOfTime, until
 from lptml._interrupts import Interrupts
 from lptml.constraints import ConstraintSet, Floats, Source, psd_factor
 from lptml.constraints.labelled_pairs import LabelledPairs
-from lptml.constraints.scaling import blend, feature_scale, representative, truncate
+from lptml.constraints.scaling import SAMPLE, blend, feature_scale, representative, truncate
 from lptml.learn.learned import Learned
 from lptml.learn.mixture import likeliest
 from lptml.refine import RefinementInterruptedWarning, Stop
@@ -46,6 +46,7 @@ from lptml.search.projection import SEARCHED, leading_directions, projected
 from lptml.search.remote import nearby
 from lptml.search.trial import compile_trial
 
+_HURRIED = 1000  # constraints that stand for all where there is no time to learn
 _SEARCH_SHARE = 0.5  # of a time limit, if refinement follows: neither is preferred
 
 #: At a positive temperature: steps, and the temperature of the first, in units of the largest bound. Warm, so
@@ -161,7 +162,8 @@ def learn(
     seed = int(np.random.SeedSequence().generate_state(1)[0]) if random_state is None else random_state
     compile_now(searching=max_trials > 0, refining=refine and temperature == 0)
     watch = _Watch(time_limit, callback)
-    sample = representative(nearby(source), np.random.default_rng(seed))
+    late = watch.left(1.0) == 0.0
+    sample = representative(nearby(source), np.random.default_rng(seed), _HURRIED if late else SAMPLE)
     anchor = standardised(sample) if prior is None else np.array(prior, dtype=np.float64)
     found = None
     if max_trials > 0 and watch.left(1.0) != 0.0:

@@ -196,8 +196,9 @@ def judge_pairs(
     weight = check_weight(sample_weight, len(V), "sample_weight")
     similar = (verdicts > 0).astype(np.int64)  # 1 similar, 0 dissimilar
     V = V / 2.0 ** np.frexp(np.abs(V).max(initial=0.0))[1]  # squares of squares stay within float64
-    few = similar.min() == similar.max() or np.bincount(similar).min() < 2 or len(V) < 2 * _FOLDS
-    if few or not V.any():
+    few = np.bincount(similar, minlength=2).min() < 2 or len(V) < 2 * _FOLDS
+    idle = np.bincount(similar, weights=weight, minlength=2).min() == 0
+    if few or idle or not V.any():
         return PairTrust(similar.astype(np.float64), np.zeros(len(V)), 0.0)  # nobody could say otherwise
     return _judge_pairs(V, similar, weight / weight.mean(), 0 if random_state is None else random_state)
 
