@@ -40,9 +40,10 @@ test-browser: $(STAMPS)/test  ## the report in a real browser; needs Chromium
 	$(PY) -m pip install --quiet playwright
 	$(PY) -m pytest -m browser
 
-lint: $(STAMPS)/test  ## ruff
+lint: $(STAMPS)/test  ## ruff, and the layers of the package
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
+	$(VENV)/bin/lint-imports
 
 types: $(STAMPS)/test  ## mypy
 	$(PY) -m mypy

@@ -54,10 +54,9 @@ def test_costs_are_those_of_the_listed_pairs(seed, weighted, class_weight):
     assert pairs.best_identity().scale == pytest.approx(everything.best_identity().scale, rel=1e-9)
 
 
-def test_tiles_cover_every_pair_once(monkeypatch):
-    monkeypatch.setattr(lptml.constraints.labelled_pairs, "_BLOCK", 7)
+def test_tiles_cover_every_pair_once():
     rng = np.random.default_rng(0)
-    pairs = random_pairs(rng, 45)
+    pairs = random_pairs(rng, 1100)  # of 512 points a side
     G = rng.normal(size=(3, 3))
     assert pairs.cost(G.T @ G) == listed(pairs).cost(G.T @ G)
 

@@ -1,7 +1,5 @@
 """The pipeline: each option does what it says, and the result is never worse than what went in."""
 
-import time
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
@@ -177,10 +175,7 @@ def test_every_source_is_learned_from():
 
 def test_time_limit():
     pairs = iris()
-    learn(pairs, max_trials=2, random_state=0)
-    began = time.monotonic()
-    learned = learn(pairs, max_trials=10**6, time_limit=0.5, random_state=0)
-    assert time.monotonic() - began < 3.0
+    learned = learn(pairs, max_trials=10**9, time_limit=0.5, random_state=0)  # would never end by itself
     assert learned.status is SearchStatus.TIME_LIMIT
     assert learned.cost <= pairs.best_identity().cost
 

@@ -4,15 +4,13 @@ import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 
-from lptml.points import nearest as _nearest
 from lptml.points.nearest import majority, nearest
 
 
-@pytest.mark.parametrize("block", [7, 1024])
-def test_same_neighbours_and_votes_as_scikit_learn(block, monkeypatch):
-    monkeypatch.setattr(_nearest, "_BLOCK", block)
+@pytest.mark.parametrize("n_queries", [40, 1500])  # fewer and more than a block of 1,024
+def test_same_neighbours_and_votes_as_scikit_learn(n_queries):
     rng = np.random.default_rng(0)
-    Z, queries, codes = rng.normal(size=(90, 3)), rng.normal(size=(40, 3)), rng.integers(3, size=90)
+    Z, queries, codes = rng.normal(size=(90, 3)), rng.normal(size=(n_queries, 3)), rng.integers(3, size=90)
     near = nearest(Z, queries, 5)
     assert np.array_equal(
         near, NearestNeighbors(n_neighbors=5).fit(Z).kneighbors(queries, return_distance=False)

@@ -1,7 +1,5 @@
 """Refinement: optimal on small instances, never worse than given, and as good as measured on Wine."""
 
-import time
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_wine
@@ -125,10 +123,7 @@ def test_same_seed_same_metric():
 
 def test_time_limit_and_callback():
     pairs = noisy(N=400)
-    refine(pairs, steps=2)  # compiled
-    began = time.monotonic()
-    refined = refine(pairs, time_limit=0.2, n_hops=10_000)
-    assert time.monotonic() - began < 3.0
+    refined = refine(pairs, time_limit=0.2, n_hops=10**9)  # would never end by itself
     assert refined.stop is Stop.TIME_LIMIT
     assert refined.cost <= pairs.best_identity().cost
     costs = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter
 
 import numpy as np
@@ -66,12 +65,9 @@ def test_the_head_is_a_prefix():
     assert len(Sample(10, 3, 0).head(100)) == 3
 
 
-def test_drawing_takes_time_proportional_to_the_sample():
-    draw(1000, 0.5, np.random.default_rng(0))  # compiled
-    started = time.process_time()
-    for seed in range(100):
-        draw(10**15, 1e-13, np.random.default_rng(seed))
-    assert time.process_time() - started < 1.0
+def test_a_sample_of_more_constraints_than_memory_holds():
+    sizes = [len(draw(10**15, 1e-13, np.random.default_rng(seed))) for seed in range(100)]
+    assert 90 < np.mean(sizes) < 110
 
 
 def test_trials_draw_from_their_own_seeds():
