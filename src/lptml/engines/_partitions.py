@@ -28,6 +28,7 @@ from lptml.engines import _passes
 from lptml.engines._blocks import Layout, Table
 from lptml.engines._passes import Part, Survey, Task
 from lptml.engines.errors import PartitionError
+from lptml.search.engine import make_engine
 from lptml.search.sampling import Sample
 from lptml.search.trial import join
 
@@ -262,8 +263,6 @@ def _survey(
 
 def mapper_of(engine: Any) -> Mapper:
     """The mapper of an engine given by name or object."""
-    from lptml.search.engine import make_engine
-
     made = make_engine(engine)
     make = getattr(made, "mapper", None)
     return LocalMapper(getattr(made, "n_jobs", None)) if make is None else make()

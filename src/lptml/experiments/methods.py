@@ -14,6 +14,7 @@ from sklearn.preprocessing import FunctionTransformer, RobustScaler, StandardSca
 
 from lptml.baselines import LFDA, LMNN, MCML, ITML_Supervised, MMC_Supervised, RCA_Supervised
 from lptml.estimators import LPTML_Supervised, LPTML_SupervisedCV
+from lptml.estimators.robust import RobustKNeighborsClassifier
 from lptml.experiments.options import Options
 
 __all__ = [
@@ -79,8 +80,6 @@ def transformer(name: str, options: Options, d: int, seed: int) -> Any:
 
 def classifier(options: Options, seed: int) -> Any:
     """Our metric, cleaning and voting in one."""
-    from lptml.estimators.robust import RobustKNeighborsClassifier
-
     return RobustKNeighborsClassifier(n_neighbors=options.neighbors, random_state=seed)
 
 

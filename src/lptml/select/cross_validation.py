@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from lptml._clock import OutOfTime, look
 from lptml.constraints import Floats, Ints, psd_factor
+from lptml.points.nearest import nearest
 
 __all__ = ["Scores", "deal", "grid_of", "mean_metric", "neighbour_share", "score_settings"]
 
@@ -66,8 +67,6 @@ def neighbour_share(
     It is the vote that a k-nearest-neighbours classifier gives the label, and varies less than whether the
     label wins.
     """
-    from lptml.points.nearest import nearest
-
     Z = (X - X.mean(axis=0)) @ L.T
     near = train[nearest(Z[train], Z[test], min(k, len(train)))]  # (n, k)
     votes = weight[near]
