@@ -22,7 +22,7 @@ from lptml.refine import refine
 
 def pack(constraints, rounds=30):
     """A packing of any number of features, cells or not."""
-    search = PackingSearch(constraints, np.arange(constraints.n)[:, None], constraints.weight, 0, [])
+    search = PackingSearch(constraints)
     metrics = [A for _ in range(rounds) for A in search.step(np.inf)[0]]
     return search, metrics
 

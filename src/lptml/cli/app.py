@@ -29,6 +29,8 @@ COMMANDS = {
     "suspects": ("lptml.cli.suspects", "suspects", "Rank the labels most likely to be wrong."),
     "report": ("lptml.cli.report", "report", "Write one HTML page: metric, accuracy, suspects."),
     "apply": ("lptml.cli.correct", "apply", "Write the table with the labels that were corrected."),
+    "certify": ("lptml.cli.certify", "certify", "Prove how few pairs any metric violates."),
+    "verify": ("lptml.cli.certify", "verify", "Check the proof in a file."),
     "reproduce": ("lptml.experiments.command", "reproduce", "Run the paper's tables and figures."),
     "bench": ("lptml.cli.tools", "bench", "Measure fit on this machine."),
     "datasets": ("lptml.cli.tools", "datasets", "List the bundled data sets, or write one out."),

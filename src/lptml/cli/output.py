@@ -35,6 +35,7 @@ class Kind(enum.Enum):
     MODEL = "a model"
     PAGE = "a page of lptml report"
     CHECKPOINT = "the checkpoint of a search"
+    PROOF = "a proof of lptml certify"
     TEXT = "a table of text"
     PARQUET = "a Parquet table"
     ARRAYS = "a table of arrays"
@@ -113,7 +114,12 @@ def kind_of(path: str) -> Kind | None:
     if head.startswith(b"PK\x03\x04"):
         first = head[30 : 30 + int.from_bytes(head[26:28], "little")]  # the name of the first member
         if first.startswith(b"header."):
-            for mark, kind in ((b'"lptml-model"', Kind.MODEL), (b'"lptml-search', Kind.CHECKPOINT)):
+            marks = {
+                b'"lptml-model"': Kind.MODEL,
+                b'"lptml-search': Kind.CHECKPOINT,
+                b'"lptml-proof': Kind.PROOF,
+            }
+            for mark, kind in marks.items():
                 if mark in head:
                     return kind
         return Kind.ARRAYS if first.endswith(b".npy") else Kind.OTHER

@@ -5,9 +5,17 @@ three features branch and bound over cells of metrics goes on until the best met
 for more, small contradictions are found by the thousand and packed by a linear program.
 """
 
-from lptml.proof.certificate import CellCertificate, Certificate, Certified, PackingCertificate, Proof
+from lptml.proof.certificate import (
+    CellCertificate,
+    Certificate,
+    Certified,
+    LabelCertificate,
+    PackingCertificate,
+    Proof,
+)
 from lptml.proof.certification import CertificationInterruptedWarning, certify
 from lptml.proof.files import check_cost, read_proof, write_proof
+from lptml.proof.labels import certify_labels
 from lptml.proof.verify import CertificateError
 
 __all__ = [
@@ -16,9 +24,11 @@ __all__ = [
     "CertificateError",
     "CertificationInterruptedWarning",
     "Certified",
+    "LabelCertificate",
     "PackingCertificate",
     "Proof",
     "certify",
+    "certify_labels",
     "check_cost",
     "read_proof",
     "write_proof",

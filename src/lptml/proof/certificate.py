@@ -10,7 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lptml.constraints import ConstraintSet, Floats, Ints
-from lptml.proof.verify import CertificateError, least_cost_of_cells, least_weight_of_packing
+from lptml.proof.verify import (
+    CertificateError,
+    least_cost_of_cells,
+    least_number_of_points,
+    least_weight_of_packing,
+)
 
 
 class Proof(Enum):
@@ -67,22 +72,33 @@ class PackingCertificate:
     """Farkas multipliers of the members."""
     shares: Floats
     """What each contradiction proves; all together prove their sum, rounded up to the next possible cost."""
-    touched: Ints | None = None
-    """The points of each constraint (n, k), where points are given up and not constraints."""
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
-        arrays = {name: getattr(self, name) for name in ("starts", "members", "multipliers", "shares")}
-        return arrays if self.touched is None else {**arrays, "touched": self.touched}
+        return {name: getattr(self, name) for name in ("starts", "members", "multipliers", "shares")}
 
     def proven(self, constraints: ConstraintSet) -> float:
         """The bound, with every contradiction checked anew."""
-        touched, weight = np.arange(constraints.n)[:, None], constraints.weight
-        if self.touched is not None:
-            touched, weight = self.touched, np.ones(int(self.touched.max(initial=-1)) + 1)
-        return least_weight_of_packing(
-            constraints, touched, weight, self.starts, self.members, self.multipliers, self.shares
-        )
+        return least_weight_of_packing(constraints, self.starts, self.members, self.multipliers, self.shares)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelCertificate:
+    """Contradictions of which each names a point that must go (``lptml.proof.labels``)."""
+
+    starts: Ints
+    members: Ints
+    multipliers: Floats
+    points: Ints
+    """The two points of each constraint (n, 2)."""
+
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return {name: getattr(self, name) for name in ("starts", "members", "multipliers", "points")}
+
+    def proven(self, constraints: ConstraintSet) -> float:
+        """The least number of points that hits every contradiction, each of which is checked anew."""
+        return least_number_of_points(constraints, self.points, self.starts, self.members, self.multipliers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +120,11 @@ class Certified:
     certificate : Certificate
     proof : Proof
     seconds : float
+    given_up : array of int or None
+        Of a proof about labels: points without which A satisfies all constraints; ``cost`` is their number,
+        ``total_weight`` that of all points.
+    interrupted : bool
+        Whether Ctrl-C ended it.
     """
 
     lower_bound: float
@@ -114,6 +135,8 @@ class Certified:
     certificate: Certificate
     proof: Proof
     seconds: float
+    given_up: Ints | None = None
+    interrupted: bool = False
 
     @property
     def gap(self) -> float:
@@ -131,6 +154,11 @@ class Certified:
     def statement(self) -> str:
         """What is proven, in words: one or two sentences for a person."""
         total = self.total_weight or 1.0
+        if self.given_up is not None:
+            return (
+                f"At least {self.lower_bound:g} of {self.total_weight:g} labels must be wrong for one metric "
+                f"to satisfy the others; without {self.cost:g} of them one does."
+            )
         violates = f"The metric violates {self.cost:g} of {self.total_weight:g} ({self.cost / total:.2%})"
         if self.proof is Proof.OPTIMAL:
             return f"{violates}, and no metric violates less: it is the best possible."

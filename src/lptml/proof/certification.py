@@ -22,6 +22,7 @@ from lptml.search.remote import nearby
 
 _LISTED = 1_000_000  # constraints that are looked at; what a part of them proves holds for all
 _REFINED = 0.3  # of the time limit, for a metric where none is given
+_SHORT = 1.0  # and at most these seconds where cells will find the best one
 _CELLS = 3  # features up to which cells are cut; their number grows with the power of d (d + 1) / 2 - 1
 
 #: A bound that is closer to the cost than this share of it is the cost: weights are rounded to a grid.
@@ -93,14 +94,17 @@ def certify(
         raise ValueError(f"time_limit must not be negative, got {time_limit}")
     if not 0 <= gap < 1:
         raise ValueError(f"gap must lie in [0, 1), got {gap}")
-    _compile_now()
+    compile_now()
     began = time.monotonic()
     near = nearby(source)
     constraints = _listed(near, random_state)
     if resume is not None and not _same(constraints, resume.constraints):
         raise ValueError("resume was made for other constraints")
     if A is None:
-        A = refine(near, time_limit=_REFINED * time_limit).A if resume is None else resume.A
+        seconds = _REFINED * time_limit
+        if near.d <= _CELLS:
+            seconds = min(seconds, _SHORT)
+        A = refine(near, time_limit=seconds).A if resume is None else resume.A
     run = _Run(near, constraints, np.asarray(A, dtype=np.float64), gap, began, time_limit, callback)
     if resume is not None:
         run.offer(resume.A)
@@ -112,15 +116,16 @@ def certify(
     except KeyboardInterrupt:
         message = "certification interrupted; the bound proven so far is returned"
         warnings.warn(message, CertificationInterruptedWarning, stacklevel=2)
+        return replace(run.result(), interrupted=True)
     return run.result()
 
 
 @cache
-def _compile_now() -> None:
+def compile_now() -> None:
     """Compile, or load from disk, before a clock starts."""
     pairs = ConstraintSet.from_differences(np.eye(2), [1, -1], bounds=(1.0, 1.0))
     CellSearch.start(pairs, np.eye(2)).step(1.0)
-    PackingSearch(pairs, np.arange(2)[:, None], pairs.weight, 0, []).step(time.monotonic() + 60.0)
+    PackingSearch(pairs).step(time.monotonic() + 60.0)
 
 
 def _listed(source: Source, random_state: int | None) -> ConstraintSet:
@@ -208,13 +213,7 @@ class _Run:
         known = [] if resume is None else contradictions_of(resume.certificate)
         if not self.constraints.n:
             return
-        search = PackingSearch(
-            self.constraints,
-            np.arange(self.constraints.n)[:, None],
-            self.constraints.weight,
-            random_state,
-            known,
-        )
+        search = PackingSearch(self.constraints, random_state, known)
         while self.lower_bound < self.goal and time.monotonic() < self.deadline:
             metrics, went_on = search.step(self.deadline)
             for A in metrics:
@@ -240,15 +239,16 @@ class _Run:
         )
 
 
-def packed(found: list[Contradiction], shares: Floats, touched: Ints | None = None) -> PackingCertificate:
+def packed(found: list[Contradiction], shares: Floats) -> PackingCertificate:
     """The certificate of contradictions and their shares."""
-    return PackingCertificate(
-        starts=np.cumsum([0, *(len(each.members) for each in found)], dtype=np.int64),
-        members=np.concatenate([np.empty(0, dtype=np.int64), *(each.members for each in found)]),
-        multipliers=np.concatenate([np.empty(0), *(each.multipliers for each in found)]),
-        shares=shares,
-        touched=touched,
-    )
+    return PackingCertificate(*in_a_row(found), shares)
+
+
+def in_a_row(found: list[Contradiction]) -> tuple[Ints, Ints, Floats]:
+    """Contradictions as arrays: where each begins, all members, all multipliers."""
+    starts = np.cumsum([0, *(len(each.members) for each in found)], dtype=np.int64)
+    members = np.concatenate([np.empty(0, dtype=np.int64), *(each.members for each in found)])
+    return starts, members, np.concatenate([np.empty(0), *(each.multipliers for each in found)])
 
 
 def contradictions_of(certificate: Certificate) -> list[Contradiction]:

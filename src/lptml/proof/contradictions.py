@@ -121,17 +121,13 @@ class Separation:
         """Whether exact solves will end before a deadline."""
         return time.monotonic() + 1.5 * self.solve_seconds <= deadline
 
-    def by_leaving_out(self, price: Floats, touched: Ints) -> tuple[list[Contradiction], list[Floats]]:
-        """Contradictions among constraints with no element left out, and metrics that satisfy such.
-
-        ``price`` is that of elements; ``touched`` (n, k) says which of them each constraint stands for.
-        """
-        draws = [self.rng.spawn(1)[0] for _ in range(_DRAWS if self.solve_seconds < 0.05 else 2)]
+    def by_leaving_out(self, price: Floats) -> tuple[list[Contradiction], list[Floats]]:
+        """Contradictions of what is left when dear constraints are left out, and metrics that satisfy it."""
+        draws = self.rng.spawn(_DRAWS if self.solve_seconds < 0.05 else 2)
         began = time.monotonic()
 
         def draw(rng: np.random.Generator) -> tuple[Contradiction | None, Floats | None]:
-            kept = rng.random(len(price)) < np.exp(-self.keenness * price)
-            return self._exact(np.flatnonzero(kept[touched].all(axis=1)), rng)
+            return self.among(np.flatnonzero(rng.random(len(price)) < np.exp(-self.keenness * price)), rng)
 
         results = share_out(draw, draws)
         self.solve_seconds = max(self.solve_seconds, 2.0 * (time.monotonic() - began) / len(draws))
@@ -140,7 +136,8 @@ class Separation:
         self.keenness *= 0.9 if 2 * len(metrics) > len(results) else 1.05
         return [each for each, _ in results if each is not None], metrics
 
-    def _exact(self, rest: Ints, rng: np.random.Generator) -> tuple[Contradiction | None, Floats | None]:
+    def among(self, rest: Ints, rng: np.random.Generator) -> tuple[Contradiction | None, Floats | None]:
+        """A contradiction among these constraints, or a metric for them; neither if neither is proven."""
         c = self.constraints
         if not len(rest):
             return None, np.zeros((c.d, c.d))

@@ -15,11 +15,23 @@ from numpy.typing import NDArray
 from lptml._archive import Archive, open_archive, write_archive
 from lptml._version import __version__
 from lptml.constraints import ConstraintSet, psd_factor
-from lptml.proof.certificate import CellCertificate, Certified, PackingCertificate, Proof
+from lptml.proof.certificate import (
+    CellCertificate,
+    Certificate,
+    Certified,
+    LabelCertificate,
+    PackingCertificate,
+    Proof,
+)
 from lptml.proof.verify import CertificateError
 
 _FORMAT = "lptml-proof-1"
 _KIND = "proof of lptml"
+_KINDS: dict[type, str] = {
+    CellCertificate: "cells",
+    PackingCertificate: "packing",
+    LabelCertificate: "labels",
+}
 _NUMBERS = ("lower_bound", "cost", "total_weight", "seconds")
 
 
@@ -40,7 +52,7 @@ def write_proof(path: str | os.PathLike[str], certified: Certified) -> None:
     header = {
         "format": _FORMAT,
         "lptml": __version__,
-        "certificate": "cells" if isinstance(certified.certificate, CellCertificate) else "packing",
+        "certificate": _KINDS[type(certified.certificate)],
         "proof": certified.proof.name,
         **{name: float(getattr(certified, name)) for name in _NUMBERS},
     }
@@ -48,6 +60,8 @@ def write_proof(path: str | os.PathLike[str], certified: Certified) -> None:
     arrays: dict[str, NDArray[Any]] = {"V": c.V, "sign": c.sign, "bound": c.bound, "weight": c.weight}
     if c.W is not None:
         arrays["W"] = c.W
+    if certified.given_up is not None:
+        arrays["given_up"] = certified.given_up
     write_archive(path, header, {**arrays, "A": certified.A, **certified.certificate.arrays})
 
 
@@ -67,12 +81,21 @@ def read_proof(path: str | os.PathLike[str]) -> Certified:
         if not all(type(number) is float and 0 <= number < np.inf for number in numbers):
             raise ValueError("its bound, cost, weight and seconds must be numbers that are not negative")
         kind = header.get("certificate")
-        if kind not in ("cells", "packing") or header.get("proof") not in Proof.__members__:
+        if kind not in _KINDS.values() or header.get("proof") not in Proof.__members__:
             raise ValueError("its certificate is of an unknown kind")
         constraints = _constraints(archive)
         A = _array(archive, "A", np.float64, (constraints.d,) * 2)
         psd_factor(A)
-        certificate = _cells(archive, constraints.d) if kind == "cells" else _packing(archive, constraints.n)
+        certificate: Certificate
+        if kind == "cells":
+            certificate = _cells(archive, constraints.d)
+        else:
+            certificate = _contradictions(archive, constraints.n, kind == "labels")
+        given_up = None
+        if "given_up" in archive.names:
+            given_up = _array(archive, "given_up", np.int64, (None,))
+        if (given_up is None) != (kind != "labels"):
+            raise ValueError("given_up belongs to proofs about labels")
         lower_bound, cost, total_weight, seconds = numbers
         return Certified(
             lower_bound=lower_bound,
@@ -83,6 +106,7 @@ def read_proof(path: str | os.PathLike[str]) -> Certified:
             certificate=certificate,
             proof=Proof[header["proof"]],
             seconds=seconds,
+            given_up=given_up,
         )
 
 
@@ -92,18 +116,16 @@ def _cells(archive: Archive, d: int) -> CellCertificate:
     )
 
 
-def _packing(archive: Archive, n: int) -> PackingCertificate:
-    members = _array(archive, "members", np.int64, (None,))
-    shares = _array(archive, "shares", np.float64, (None,))
-    starts = _array(archive, "starts", np.int64, (len(shares) + 1,))
+def _contradictions(archive: Archive, n: int, of_labels: bool) -> PackingCertificate | LabelCertificate:
+    starts, members = (_array(archive, name, np.int64, (None,)) for name in ("starts", "members"))
     multipliers = _array(archive, "multipliers", np.float64, (len(members),))
-    touched = _array(archive, "touched", np.int64, (n, None)) if "touched" in archive.names else None
-    if starts[0] != 0 or starts[-1] != len(members) or (np.diff(starts) < 1).any():
-        raise ValueError("starts must rise from 0 to the number of members")
-    for numbers, end in ((members, n), (touched, 2 * n)):
-        if numbers is not None and not ((numbers >= 0) & (numbers < end)).all():
-            raise ValueError("members and touched must be numbers of constraints and points")
-    return PackingCertificate(starts, members, multipliers, shares, touched)
+    if not of_labels:
+        shares = _array(archive, "shares", np.float64, (None,))
+        return PackingCertificate(starts, members, multipliers, shares)
+    points = _array(archive, "points", np.int64, (n, 2))
+    if not ((points >= 0) & (points <= 2 * n)).all():
+        raise ValueError("points must be numbers of points")
+    return LabelCertificate(starts, members, multipliers, points)
 
 
 def _constraints(archive: Archive) -> ConstraintSet:
@@ -142,6 +164,12 @@ def check_cost(certified: Certified) -> None:
         constraints, the cost of this part must not be above that of all.
     """
     c = certified.constraints
+    if isinstance(certified.certificate, LabelCertificate):
+        assert certified.given_up is not None, "a proof about labels gives up points"
+        kept = ~np.isin(certified.certificate.points, certified.given_up).any(axis=1)
+        if c.violated(certified.A)[kept].any() or len(certified.given_up) != certified.cost:
+            raise CertificateError("the metric violates more than the points that were given up explain")
+        return
     counted = float(c.cost(certified.A))
     whole = abs(c.total_weight - certified.total_weight) <= 1e-9 * certified.total_weight
     wrong = counted - certified.cost

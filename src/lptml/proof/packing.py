@@ -11,10 +11,6 @@ many rows, so it is solved for some; its x are prices, and contradictions that a
 prices (``lptml.proof.contradictions``) are the rows that it lacks. Where x is whole, or the sum rounded up to
 the next possible cost meets that of a metric, that metric is the best possible.
 
-What is hit need not be constraints. Where constraints come from labelled points, a wrong label explains all
-that a point violates: with the points of a contradiction in place of its constraints the same program bounds
-the number of labels that must be wrong.
-
 References
 ----------
 Parker and Ryan (1996), "Finding the minimum weight IIS cover of an infeasible system of linear
@@ -25,13 +21,14 @@ inequalities", Annals of Mathematics and Artificial Intelligence 17. Codato and 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
-from lptml.constraints import ConstraintSet, Floats, Ints
+from lptml.constraints import ConstraintSet, Floats
 from lptml.proof.contradictions import Contradiction, Separation
 from lptml.proof.verify import rounded_up
 
@@ -48,9 +45,6 @@ class PackingSearch:
     Parameters
     ----------
     constraints : ConstraintSet
-    touched : array of shape (n, k)
-        The elements that each constraint stands for.
-    weight : array of shape (elements,)
     random_state : int or None
     known : list of Contradiction
         To start with.
@@ -59,20 +53,17 @@ class PackingSearch:
     def __init__(
         self,
         constraints: ConstraintSet,
-        touched: Ints,
-        weight: Floats,
-        random_state: int | None,
-        known: list[Contradiction],
+        random_state: int | None = 0,
+        known: Sequence[Contradiction] = (),
     ) -> None:
         self.separation = Separation(constraints, random_state)
-        self.touched, self.weight = touched, weight
+        self.weight = constraints.weight
         self.found: list[Contradiction] = []
-        self.elements: list[Ints] = []
         self.shares = np.zeros(0)
         self.lower_bound = 0.0
         self.best: tuple[list[Contradiction], Floats] = ([], self.shares)
         self._seen: set[bytes] = set()
-        self._x = np.zeros(len(weight))  # the last solution
+        self._x = np.zeros(constraints.n)  # the last solution
         self._mean = self._x  # of many: separating prices that move less needs fewer rounds
         self._seconds = 0.0  # of the last linear program
         self._pause = 0
@@ -86,29 +77,26 @@ class PackingSearch:
         metrics: list[Floats] = []
         new = 0
         if self._pause == 0 or not self.separation.has_time(deadline):
-            each = price[self.touched].sum(axis=1)
-            new = self._add(list(self.separation.in_hulls(each, until)))
+            new = self._add(self.separation.in_hulls(price, until))
             self._pause = _PAUSE if new < _FEW else 0
         else:
             self._pause -= 1
         while time.monotonic() < until and self.separation.has_time(deadline):
-            some, more = self.separation.by_leaving_out(price, self.touched)
+            some, more = self.separation.by_leaving_out(price)
             metrics += more
             new += self._add(some)
         if self.found and (new or not len(self.shares)):
             self._solve(deadline)
         return metrics, new > 0 or self.separation.has_time(deadline)
 
-    def _add(self, contradictions: list[Contradiction]) -> int:
+    def _add(self, contradictions: Iterable[Contradiction]) -> int:
         """Keep those that are new; how many."""
         new = 0
         for each in contradictions:
-            elements = np.unique(self.touched[each.members])
-            key = elements.tobytes()
+            key = np.sort(each.members).tobytes()
             if key not in self._seen:
                 self._seen.add(key)
                 self.found.append(each)
-                self.elements.append(elements)
                 new += 1
         return new
 
@@ -140,21 +128,20 @@ class PackingSearch:
             old = np.arange(len(self.found)) < len(self.found) - _KEPT // 2
             keep = np.flatnonzero(~old | (self.shares > 0))
             self.found = [self.found[k] for k in keep]
-            self.elements = [self.elements[k] for k in keep]
             self.shares = self.shares[keep]
-            self._seen = {elements.tobytes() for elements in self.elements}
+            self._seen = {np.sort(each.members).tobytes() for each in self.found}
 
     def _incidence(self) -> sparse.csr_matrix:
-        """Which elements each contradiction has: (contradictions, elements)."""
-        starts = np.cumsum([0, *map(len, self.elements)])
-        columns = np.concatenate(self.elements)
+        """Which constraints each contradiction has: (contradictions, n)."""
+        starts = np.cumsum([0, *(len(each.members) for each in self.found)])
+        columns = np.concatenate([each.members for each in self.found])
         return sparse.csr_matrix(
-            (np.ones(len(columns)), columns, starts), shape=(len(self.elements), len(self.weight))
+            (np.ones(len(columns)), columns, starts), shape=(len(self.found), len(self.weight))
         )
 
 
 def _within(M: sparse.csr_matrix, shares: Floats, weight: Floats) -> Floats:
-    """Shares on a grid on which sums are exact, and which no element has too much of.
+    """Shares on a grid on which sums are exact, and which no constraint has too much of.
 
     Examples
     --------
@@ -164,7 +151,7 @@ def _within(M: sparse.csr_matrix, shares: Floats, weight: Floats) -> Floats:
     """
     shares = np.maximum(shares, 0.0)
     load = M.T @ shares
-    # An element that was given too much takes it back from all that share in it.
+    # A constraint that was given too much takes it back from all that share in it.
     factor = np.where(load > weight, weight / np.maximum(load, 1e-300), 1.0)
     most = np.array([factor[M.indices[a:b]].min() for a, b in zip(M.indptr[:-1], M.indptr[1:])])
     grid = 2.0 ** (np.ceil(np.log2(max(float(weight.sum()), 1e-300))) - 48)

@@ -13,20 +13,20 @@ its radius by (d + 1) eps sum(m): 4 (d + 2) eps sum(m) is more than all three. S
 the tolerance of counting, as in ``lptml.exact.verify``. Weights are multiples of a grid on which their sums
 are exact.
 
-A packing (``lptml.proof.packing``) proves the sum of its shares if its sets are contradictions and no element
-has more shares than its weight. Multipliers y >= 0 show a contradiction (Farkas) if S = sum s_i y_i C_i is
-semidefinite and G = -sum s_i b_i y_i - LEAST_GAP sum b_i y_i positive: for constraints that hold up to the
-tolerance, <S, A> < -G. Rounded multipliers leave S semidefinite only up to the last digits, so it is the
-matrix S + (G / RADIUS) I that has to be positive definite, in units in which features have sizes between 1
-and 2: that excludes every metric whose trace there is at most RADIUS. It is shown by its least eigenvalue,
-where that exceeds all rounding, and else in whole numbers, without any.
+A packing (``lptml.proof.packing``) proves the sum of its shares if its sets are contradictions and no
+constraint has more shares than its weight. Multipliers y >= 0 show a contradiction (Farkas) if the matrix
+S = sum s_i y_i C_i is semidefinite and G = -sum s_i b_i y_i - LEAST_GAP sum b_i y_i positive: for constraints
+that hold up to the tolerance, <S, A> < -G. Rounded multipliers leave S semidefinite only up to the last
+digits, so it is the matrix S + (G / RADIUS) I that has to be positive definite, in units in which features
+have sizes between 1 and 2: that excludes every metric whose trace there is at most RADIUS. It is shown by its
+least eigenvalue, where that exceeds all rounding, and else in whole numbers, without any.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import islice
+from itertools import islice, pairwise
 from math import ceil
 
 import numpy as np
@@ -144,58 +144,96 @@ def _ranges(u: Floats, boxes: Floats, slack: Floats) -> tuple[Floats, Floats]:
 
 
 def least_weight_of_packing(
-    constraints: ConstraintSet,
-    touched: Ints,
-    weight: Floats,
-    starts: Ints,
-    members: Ints,
-    multipliers: Floats,
-    shares: Floats,
+    constraints: ConstraintSet, starts: Ints, members: Ints, multipliers: Floats, shares: Floats
 ) -> float:
     """What every metric pays at least, by a packing of contradictions.
 
     Parameters
     ----------
     constraints : ConstraintSet
-    touched : array of shape (n, k)
-        The elements that each constraint stands for: itself, or its points.
-    weight : array
-        What giving up an element costs.
     starts, members, multipliers : arrays
         Members of contradiction k, and their multipliers, are those from starts[k] to starts[k + 1].
     shares : array
-        How much of the weight of its elements each contradiction uses.
+        How much of the weight of its members each contradiction uses.
 
     Raises
     ------
     CertificateError
-        If a set is no contradiction, or an element has more shares than its weight.
+        If a set is no contradiction, or a constraint has more shares than its weight.
 
     Examples
     --------
     >>> clash = ConstraintSet.from_differences([[1.0], [1.0], [1.0]], [1, -1, -1], bounds=(1.0, 2.0))
-    >>> itself, starts, members = np.arange(3)[:, None], np.array([0, 2, 4]), np.array([0, 1, 0, 2])
-    >>> halves = np.array([0.5, 0.5])
-    >>> least_weight_of_packing(clash, itself, np.ones(3), starts, members, np.ones(4), halves)
+    >>> starts, members, halves = np.array([0, 2, 4]), np.array([0, 1, 0, 2]), np.array([0.5, 0.5])
+    >>> least_weight_of_packing(clash, starts, members, np.ones(4), halves)
     1.0
     """
-    regular = len(starts) == len(shares) + 1 and starts[0] == 0 and starts[-1] == len(members)
-    if not regular or (np.diff(starts) < 1).any() or len(multipliers) != len(members):
+    if len(shares) != len(starts) - 1 or not (shares >= 0).all():
         raise CertificateError("the packing is damaged")
-    inside = (members >= 0).all() and (members < constraints.n).all()
-    if not inside or not (shares >= 0).all() or not (multipliers >= 0).all():
-        raise CertificateError("the packing names constraints that are not there")
+    load = [Fraction(0)] * constraints.n
+    for those, share in zip(_contradictions(constraints, starts, members, multipliers), shares.tolist()):
+        for i in set(those):
+            load[i] += Fraction(share)
+    if any(used > Fraction(w) for used, w in zip(load, constraints.weight.tolist())):
+        raise CertificateError("the packing uses more of a constraint than its weight")
+    return rounded_up(sum(map(Fraction, shares.tolist()), Fraction(0)), constraints.weight)
+
+
+def least_number_of_points(
+    constraints: ConstraintSet, points: Ints, starts: Ints, members: Ints, multipliers: Floats
+) -> float:
+    """How many points must be given up, as every contradiction has to lose one: by exhaustive search.
+
+    ``points`` (n, 2) are those of the constraints; the rest is as in ``least_weight_of_packing``.
+    """
+    sets = [
+        sum(1 << point for point in set(points[those].ravel().tolist()))
+        for those in _contradictions(constraints, starts, members, multipliers)
+    ]
+    number = 0
+    while not _can_hit(sorted(sets, key=int.bit_count), number):
+        number += 1
+    return float(number)
+
+
+def _can_hit(sets: list[int], number: int) -> bool:
+    """Whether so few points are in all sets, given as bits, smallest sets first."""
+    left, used = number, 0
+    for each in sets:  # disjoint sets need a point each
+        if not each & used:
+            used, left = used | each, left - 1
+            if left < 0:
+                return False
+    if not sets:
+        return True
+    smallest = min(sets, key=int.bit_count)
+    while smallest:
+        point = smallest & -smallest
+        rest = [each for each in sets if not each & point]
+        if _can_hit(rest, number - 1):
+            return True
+        sets = [each & ~point for each in sets]  # from here on without this point
+        smallest &= ~point
+        if 0 in sets:
+            return False
+    return False
+
+
+def _contradictions(
+    constraints: ConstraintSet, starts: Ints, members: Ints, multipliers: Floats
+) -> Iterator[list[int]]:
+    """The members of each contradiction, after it was checked."""
+    whole = len(starts) > 0 and starts[0] == 0 and starts[-1] == len(members) == len(multipliers)
+    if not whole or (np.diff(starts) < 1).any() or not (members >= 0).all():
+        raise CertificateError("the list of contradictions is damaged")
+    if (members >= constraints.n).any():
+        raise CertificateError("a contradiction names constraints that are not there")
     exponents = feature_exponents(constraints)
-    load = [Fraction(0)] * len(weight)
-    for start, stop, share in zip(starts[:-1], starts[1:], shares.tolist()):
+    for start, stop in pairwise(starts.tolist()):
         those = members[start:stop]
         if not contradicts(constraints.take(those), multipliers[start:stop], exponents):
             raise CertificateError(f"constraints {those.tolist()} are not shown to contradict each other")
-        for element in np.unique(touched[those]):
-            load[element] += Fraction(share)
-    if any(used > Fraction(w) for used, w in zip(load, weight.tolist())):
-        raise CertificateError("the packing uses more of an element than its weight")
-    return rounded_up(sum(map(Fraction, shares.tolist()), Fraction(0)), weight)
+        yield those.tolist()
 
 
 def rounded_up(bound: Fraction, weight: Floats) -> float:
