@@ -47,8 +47,7 @@ class CertifiedKNeighborsClassifier(ClassifierMixin, BaseEstimator):
     doubt : float in [0, 1], default=0.01
         The lead with which the first vote decides, as a share of the training points. The larger, the more
         answers come from the second vote, which is right more often and survives fewer flips. (On the 13
-        development sets .005, .01 and .02 have accuracies of .72, .74 and .76; at 5% flips .37, .36 and .34
-        are certified.)
+        development sets .01 and .02 have accuracies of .75 and .77; at 5% flips .33 and .31 are certified.)
 
     Attributes
     ----------
