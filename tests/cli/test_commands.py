@@ -246,7 +246,7 @@ def test_suspects_finds_the_wrong_labels(folder: Path) -> None:
     first = [row["row"] for row in result["suspects"]]
     assert {"f003", "f060", "f120"} <= set(first)
     wrong = next(row for row in result["suspects"] if row["row"] == "f003")
-    assert (wrong["label"], wrong["looks_like"]) == ("versicolor", "setosa")
+    assert (wrong["label"], wrong["suggested"]) == ("versicolor", "setosa")
     text = run(*arguments, "-o", str(folder / "ranked.csv")).stdout
     assert "of 150 labels" in text
     ranked = rows_of((folder / "ranked.csv").read_text())
@@ -268,7 +268,7 @@ def test_suspects_among_pairs(folder: Path) -> None:
     result = json.loads(run("suspects", str(folder / "iris.csv"), *arguments, "--top", "3", "--json").stdout)
     listed = {(row["first"], row["second"]) for row in result["suspects"]}
     assert listed == {tuple(text[k].split(",")[:2]) for k in wrong}
-    assert {row["looks_like"] for row in result["suspects"]} == {"dissimilar"}
+    assert {row["suggested"] for row in result["suspects"]} == {"dissimilar"}
 
 
 def test_report(folder: Path) -> None:

@@ -1,14 +1,14 @@
-"""``lptml suspects``: the labels, or the verdicts on pairs, that are most likely wrong."""
+"""``lptml suspects``: the labels of rows, or of pairs, that are most likely wrong."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
 from lptml.cli.errors import one_line
-from lptml.cli.learner import Judgement, judge
+from lptml.cli.learner import within_memory
 from lptml.cli.options import (
     DATA,
     columns,
@@ -21,8 +21,14 @@ from lptml.cli.options import (
     prepared,
     reading,
 )
-from lptml.cli.output import check_outputs, emit, note, table_kind, write_columns
-from lptml.cli.pairs import read_pairs
+from lptml.cli.output import check_outputs, emit, note, progress, table_kind, write_columns
+from lptml.cli.pairs import Pairs, read_pairs
+from lptml.cli.prepare import Points
+
+if TYPE_CHECKING:
+    from lptml.noise.trust import Trust
+
+SHOWN = ("suspicion", "ambiguity", "outlyingness")  # rounded for people, whole in files and JSON
 
 
 @click.command()
@@ -32,13 +38,13 @@ from lptml.cli.pairs import read_pairs
 @click.option(
     "-o", "--output", metavar="FILE", help="Write all, ranked (.csv, .tsv, .parquet, .npz; - is stdout)."
 )
-@click.option("--top", type=click.IntRange(min=1), help="Show this many. [default: those more likely wrong]")
+@click.option("--top", type=click.IntRange(min=1), help="Show this many. [default: those likely wrong]")
 @click.option(
     "--random-state",
     type=click.IntRange(0, 2**32 - 1),
     default=0,
     show_default=True,
-    help="Seed, used where there are many rows, and for pairs.",
+    help="Seed of the trees; for pairs, of the folds.",
 )
 @force_option
 @columns
@@ -54,9 +60,10 @@ def suspects(
     force: bool,
     **options: Any,
 ) -> None:
-    """Rank the rows of DATA by how likely their label is wrong, or the pairs by how likely their verdict is.
+    """Rank the rows of DATA, or the pairs, by the probability that their label is wrong.
 
-    A label is judged by all other rows, never by itself; so is a verdict.
+    A label is judged by all other rows, never by itself. Where the features say too little about the labels,
+    that is said instead of calling them fine.
 
     \b
     Examples:
@@ -71,57 +78,88 @@ def suspects(
     need_one_of(label, pairs, table)
     points = prepared(table, options, None if pairs else label)
     joined = read_pairs(pairs, points.names, key=options["key"]) if pairs else None
-    judged = judge(points, joined, random_state)
-    names = np.array(points.names, dtype=object)
-    rows: list[Any] = [judged.given, judged.suspicion, judged.likely]
-    if joined is None:
-        header, rows = ["row", "label", "suspicion", "looks_like"], [names, *rows]
-    else:
-        header = ["first", "second", "verdict", "suspicion", "looks_like"]
-        rows = [names[joined.index[:, 0]], names[joined.index[:, 1]], *rows]
-    order = np.argsort(-judged.suspicion, kind="stable")
-    ranked = [np.asarray(column)[order] for column in rows]
+    with progress("judging labels", quiet=options["quiet"]) as advance, within_memory(points):
+        found, ranked = _judge(points, joined, random_state, advance)
+    header = list(ranked)
     if output is not None:
-        write_columns(output, header, ranked)
+        write_columns(output, header, list(ranked.values()))
         if output == "-":
             return
-        note(f"{output}: {len(order)} rows, most suspect first", quiet=options["quiet"])
-    shown = judged.n_suspects if top is None else min(top, len(order))
+        note(f"{output}: {len(found.codes)} rows, most suspect first", quiet=options["quiet"])
+    n_suspects = int(found.suspects.sum())
+    shown = n_suspects if top is None else min(top, len(found.codes))
+    low, high = found.noise_interval
     result = {
-        "rows": len(order),
-        "n_suspects": judged.n_suspects,
-        "noise_rate": judged.noise_rate,
-        "suspects": [dict(zip(header, row)) for row in zip(*(column[:shown].tolist() for column in ranked))],
+        "rows": len(found.codes),
+        "n_suspects": n_suspects,
+        "noise_rate": found.noise_rate,
+        "noise_interval": [low, high],
+        "can_judge": found.can_judge,
+        "why": found.why,
+        "suspects": [dict(zip(header, row)) for row in zip(*(c[:shown].tolist() for c in ranked.values()))],
     }
-    count = _count(judged, header)
+    said = _said(found, n_suspects)
     emit(
         result,
         as_json=options["as_json"],
-        text=lambda: "\n".join([f"{count} ({_share(judged, header)})", *_listing(header, ranked, shown)]),
-        strong=[count],
+        text=lambda: "\n".join([*said, *_listing(ranked, shown)]),
+        strong=said[:1],
     )
 
 
-def _noun(header: list[str]) -> str:
-    return "verdicts" if "verdict" in header else "labels"
+def _judge(
+    points: Points, pairs: Pairs | None, seed: int, advance: Any
+) -> tuple[Trust, dict[str, np.ndarray[Any, Any]]]:
+    """What was found, and the columns that are shown, the most suspicious first."""
+    from lptml.noise import suspects as noise
+    from lptml.noise.pair_suspects import pair_columns
+
+    names = np.array(points.names, dtype=object)
+    if pairs is None:
+        assert points.y is not None
+        found = noise.judge(points.X, points.y, random_state=seed, progress=advance)
+        ranked = noise.suspect_columns(found, points.X, points.y, points.feature_names)
+        ranked["row"] = names[ranked["row"]]
+        ranked["neighbors"] = _joined([names[list(rows)] for rows in ranked["neighbors"]], " ")
+    else:
+        assert pairs.y is not None
+        ends = points.X[pairs.index]
+        of_pairs = noise.judge_pairs(
+            ends, pairs.y, sample_weight=pairs.weight, random_state=seed, progress=advance
+        )
+        found = of_pairs
+        ranked = pair_columns(of_pairs, ends[:, 0] - ends[:, 1], points.feature_names)
+        index = pairs.index[ranked.pop("row")]
+        ranked = {"first": names[index[:, 0]], "second": names[index[:, 1]], **ranked}
+    ranked["features"] = _joined(ranked["features"], "; ")
+    return found, ranked
 
 
-def _count(judged: Judgement, header: list[str]) -> str:
-    verb = "is" if judged.n_suspects == 1 else "are"
-    of_all = f"{judged.n_suspects} of {len(judged.suspicion)} {_noun(header)}"
-    return f"{of_all} {verb} more likely wrong than right"
+def _joined(cells: Any, separator: str) -> np.ndarray[Any, Any]:
+    """Each cell's words as one text."""
+    out = np.empty(len(cells), dtype=object)
+    for place, words in enumerate(cells):
+        out[place] = separator.join(str(word) for word in words)
+    return out
 
 
-def _share(judged: Judgement, header: list[str]) -> str:
-    return f"estimated share of wrong {_noun(header)}: {judged.noise_rate:.1%}"
+def _said(found: Trust, n_suspects: int) -> list[str]:
+    """How many are likely wrong, and how much that is worth."""
+    low, high = found.noise_interval
+    of_all = f"{n_suspects} of {len(found.codes)} labels {'is' if n_suspects == 1 else 'are'} likely wrong"
+    share = f"Estimated share of wrong labels: {found.noise_rate:.1%} (between {low:.0%} and {high:.0%})."
+    if found.can_judge:
+        return [of_all, share]
+    return [of_all, share, f"Cannot judge the others: {found.why.split(';')[0]}."]
 
 
-def _listing(header: list[str], ranked: list[Any], shown: int) -> list[str]:
+def _listing(ranked: dict[str, np.ndarray[Any, Any]], shown: int) -> list[str]:
     if shown == 0:
         return []
     cells = [
-        [f"{c:.3f}" if isinstance(c, float) else one_line(c) for c in col[:shown].tolist()] for col in ranked
+        [f"{c:.3f}" if name in SHOWN else one_line(c) for c in column[:shown].tolist()]
+        for name, column in ranked.items()
     ]
-    widths = [max(len(h), *(len(c) for c in column)) for h, column in zip(header, cells)]
-    lines = [header, *zip(*cells)]
+    widths = [max(len(h), *(len(c) for c in column)) for h, column in zip(ranked, cells)]
+    lines = [list(ranked), *zip(*cells)]
     return ["  ".join(c.ljust(w) for c, w in zip(row, widths)).rstrip() for row in lines]

@@ -1,74 +1,76 @@
-"""Suspects: which labels of points, and which verdicts on pairs, are likely wrong.
+"""Suspects: which labels of points are likely wrong, and why; :mod:`lptml.noise.pair_suspects` for pairs.
 
-For labelled points the work is done by :mod:`lptml.noise.trust`. For bare pairs, of which just "similar" or
-"dissimilar" is known, the same alternation of metric and trust runs on pairs: a verdict is judged by metrics
-that were fitted without it. The pairs are dealt into five folds; three witnesses are fitted to the others,
-each pair weighted by its trust, and testify about the fold:
-
-- the **spread** of similar and of dissimilar differences: the log-likelihood ratio of two t distributions
-  with the scatters of both kinds (the metric of Köstinger et al. 2012, with heavy tails);
-- the **contrast**: the difference of the inverses of the two scatters as a metric, with so large a ridge that
-  it does not depart from plain distances without need, in the given or in standardised features, whichever
-  tell the kinds apart better: for few pairs and many features;
-- the **metric** of small violation cost (:func:`lptml.refine.anneal.anneal`, stopped at a mild temperature):
-  by how much the pair is on the right side of the threshold.
-
-Testimonies are calibrated, combined and turned into trust as for points, and the mean over three rounds is
-the final verdict.
+What is computed stands in :mod:`lptml.noise.trust`; here the input is checked and the results are put into
+words: a table with a row for each label.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lptml.constraints import ConstraintSet, Floats, Ints
-from lptml.constraints.checks import check_points, check_tuples, check_verdicts, check_weight
-from lptml.constraints.span import span_of_vectors
-from lptml.noise.trust import (
-    Trust,
-    calibrate,
-    noise_rate_near,
-    posterior_right,
-    together,
-    trust_labels,
+from lptml.constraints import Floats, Ints
+from lptml.constraints.checks import check_points, check_weight
+from lptml.noise.evidence import Advance
+from lptml.noise.pair_suspects import (
+    PairTrust,
+    judge_pairs,
+    pair_suspects,
+    pair_suspicion,
 )
-from lptml.points.scatter import TAILS
+from lptml.noise.tables import Reasons, as_table
+from lptml.noise.trust import Trust, trust_labels
+from lptml.points.nearest import nearest
+from lptml.points.scatter import clipped, whitening, within_class
 
-__all__ = ["PairTrust", "judge", "judge_pairs", "pair_suspicion", "suspicion"]
+__all__ = [
+    "COLUMNS",
+    "PairTrust",
+    "explain",
+    "judge",
+    "judge_pairs",
+    "pair_suspects",
+    "pair_suspicion",
+    "suspect_columns",
+    "suspects",
+    "suspicion",
+]
 
-_FOLDS = 5
-_ROUNDS = 3
-_STEPS = 100
-_CREDIT = 3.0  # how much more an informative witness counts
-_TEMPERATURE = 0.3
-_RIDGE = 0.05  # share of the mean variance added to both scatters
-_MOST_PAIRS = 20_000  # pairs that the annealed metric is fitted to; more are sampled
-
-
-@dataclass(frozen=True, eq=False)
-class PairTrust:
-    """What the witnesses say about every verdict."""
-
-    similar: Floats
-    """(n,): probability that the pair is similar, whatever its own verdict says."""
-    suspicion: Floats
-    """(n,): probability that the verdict is wrong."""
-    noise_rate: float
-    """Estimated share of wrong verdicts."""
-
-    @property
-    def suspects(self) -> NDArray[np.bool_]:
-        """(n,): verdicts that are more likely wrong than right."""
-        return self.suspicion > 0.5
+#: The columns of the table that :func:`suspects` returns.
+COLUMNS = (
+    "row",
+    "label",
+    "suggested",
+    "suspicion",
+    "ambiguity",
+    "outlyingness",
+    "verdict",
+    "neighbors",
+    "features",
+)
+_NEIGHBORS = 3
+_FEATURES = 3
 
 
 def suspicion(
-    X: ArrayLike, y: ArrayLike, *, sample_weight: ArrayLike | None = None, random_state: int | None = None
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    probabilities: ArrayLike | None = None,
+    trusted: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    random_state: int | None = None,
+    progress: Advance | None = None,
 ) -> Floats:
-    """How likely the label of each point is wrong, judged by all other points.
+    """The probability that the label of each point is wrong, judged by all other points.
+
+    Two models that have not seen the label give class probabilities: a random forest (out of bag), and a
+    discriminant under the within-class metric (each point left out). Their average is calibrated together
+    with the share of wrong labels by the likelihood of the given labels, so that a point between two classes
+    is not taken for a wrong label; Bayes' rule gives the probability. See :mod:`lptml.noise.trust`.
 
     Parameters
     ----------
@@ -76,10 +78,18 @@ def suspicion(
         Points.
     y : array-like of shape (N,)
         Labels of any type; the number -1 marks an unlabelled point, of which nothing is claimed.
+    probabilities : array-like of shape (N, K), optional
+        Class probabilities of a model of your own, for the classes in sorted order; for every point from a
+        fit that has not seen it (as ``cross_val_predict(..., method="predict_proba")`` gives them). They then
+        stand in the place of both models; they are calibrated all the same.
+    trusted : array-like of bool of shape (N,), optional
+        Labels that are known to be right: their suspicion is 0.
     sample_weight : array-like of shape (N,), optional
-        How much each point counts as a witness.
+        How much each point counts when others are judged.
     random_state : int, optional
-        Draws the basis functions when there are more than 600 points; None is 0.
+        Draws the trees of the forest; None is 0.
+    progress : callable, optional
+        Told ``(done, total)`` steps.
 
     Returns
     -------
@@ -88,6 +98,7 @@ def suspicion(
 
     See Also
     --------
+    suspects : A table for people, with suggestions and reasons.
     judge : The same with class probabilities and the estimated share of wrong labels.
     lptml.LabelCleaner : Drop or correct what is found.
 
@@ -101,20 +112,34 @@ def suspicion(
     [3, 60, 120]
     """
     labels = np.asarray(y)
-    trust = judge(X, labels, sample_weight=sample_weight, random_state=random_state)
+    found = judge(
+        X,
+        labels,
+        probabilities=probabilities,
+        trusted=trusted,
+        sample_weight=sample_weight,
+        random_state=random_state,
+        progress=progress,
+    )
     out = np.zeros(len(labels))
-    out[_labelled(labels)] = trust.suspicion
+    out[_labelled(labels)] = found.suspicion
     return out
 
 
 def judge(
-    X: ArrayLike, y: ArrayLike, *, sample_weight: ArrayLike | None = None, random_state: int | None = None
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    probabilities: ArrayLike | None = None,
+    trusted: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    random_state: int | None = None,
+    progress: Advance | None = None,
 ) -> Trust:
     """Like :func:`suspicion`, but returns all that is known about the labelled points, in their order."""
     points, labels = check_points(X, "X", ndim=2), np.asarray(y)
     if labels.shape != (len(points),):
         raise ValueError(f"y must have one label a point: expected {len(points)}, got shape {labels.shape}")
-    weight = None if sample_weight is None else check_weight(sample_weight, len(points), "sample_weight")
     known = _labelled(labels)
     if not known.any():
         raise ValueError("y labels no point: every label is -1")
@@ -123,203 +148,212 @@ def judge(
     except TypeError as error:
         raise ValueError(f"y mixes labels of several types: {error}") from None
     codes = inverse.astype(np.int64)
-    rng = np.random.default_rng(0 if random_state is None else random_state)
-    given = None if weight is None else weight[known]
-    if given is not None:
+    given = None
+    if sample_weight is not None:
+        given = check_weight(sample_weight, len(points), "sample_weight")[known]
         idle = np.flatnonzero(np.bincount(codes, weights=given) == 0)
         if len(idle):
             label = classes[idle[0]]
             raise ValueError(
                 f"sample_weight leaves no weight to the label {label!r}, of which nothing is known"
             )
-    return trust_labels(points[known], codes, int(codes.max()) + 1, weight=given, rng=rng)
+    P = None if probabilities is None else _checked(probabilities, len(points), len(classes))[known]
+    sure = None if trusted is None else _mask(trusted, len(points))[known]
+    rng = np.random.default_rng(0 if random_state is None else random_state)
+    return trust_labels(
+        points[known],
+        codes,
+        len(classes),
+        weight=given,
+        probabilities=P,
+        trusted=sure,
+        rng=rng,
+        progress=progress,
+    )
+
+
+def suspects(
+    X: Any,
+    y: ArrayLike,
+    *,
+    top: int | None = None,
+    n_reasons: int = 500,
+    feature_names: Sequence[str] | None = None,
+    probabilities: ArrayLike | None = None,
+    trusted: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    random_state: int | None = None,
+    progress: Advance | None = None,
+) -> Any:
+    """A table of all labels, the most suspicious first, with what they should be and why.
+
+    Parameters
+    ----------
+    X : array-like of shape (N, d)
+        Points; of a pandas DataFrame the index and the names of the columns are kept.
+    y : array-like of shape (N,)
+        Labels; the number -1 marks an unlabelled point, which has no row in the table.
+    top : int, optional
+        Just this many rows; all by default.
+    n_reasons : int
+        How many rows, from the top, have reasons: they take more time than the rest.
+    feature_names : sequence of str, optional
+        Names of the features, by default those of the DataFrame or "feature 0" and so on.
+    probabilities, trusted, sample_weight, random_state, progress
+        See :func:`suspicion`.
+
+    Returns
+    -------
+    pandas.DataFrame, or a structured array where pandas is not installed
+        Its columns:
+
+        - ``row``: number of the point in X.
+        - ``label``, ``suggested``: the given label, and the most likely other one.
+        - ``suspicion``: probability that the label is wrong.
+        - ``ambiguity``: probability that the class which the features suggest most is not the point's.
+        - ``outlyingness``: how many times as far out as usual the point lies, whatever its label.
+        - ``verdict``: "likely wrong", "ambiguous", "fine" or "cannot judge"; see
+          :class:`~lptml.noise.trust.Trust`.
+        - ``neighbors``: rows of the nearest points under the within-class metric whose labels are trusted.
+        - ``features``: names of those that separate the point most from its label's class and towards the
+          suggested one.
+
+    See Also
+    --------
+    judge : The estimated share of wrong labels, its interval, and whether labels can be judged at all.
+
+    Examples
+    --------
+    >>> from lptml.noise.suspects import suspects
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> y[[3, 60, 120]] = [1, 2, 0]
+    >>> table = suspects(X, y, top=3)
+    >>> print(table[["label", "suggested", "verdict"]].sort_index())
+         label  suggested       verdict
+    3        1          0  likely wrong
+    60       2          1  likely wrong
+    120      0          2  likely wrong
+    >>> y[list(table.neighbors[3])].tolist()  # row 3 has neighbours of class 0
+    [0, 0, 0]
+    """
+    if top is not None and top < 0:
+        raise ValueError(f"top must not be negative, got {top}")
+    if n_reasons < 0:
+        raise ValueError(f"n_reasons must not be negative, got {n_reasons}")
+    points = check_points(X, "X", ndim=2)
+    names = _names(X, points.shape[1], feature_names)
+    found = judge(
+        X,
+        y,
+        probabilities=probabilities,
+        trusted=trusted,
+        sample_weight=sample_weight,
+        random_state=random_state,
+        progress=progress,
+    )
+    columns = suspect_columns(found, points, y, names, top, n_reasons)
+    return as_table(columns, X.index[columns["row"]] if hasattr(X, "iloc") else None)
+
+
+def suspect_columns(
+    found: Trust,
+    X: Floats,
+    y: ArrayLike,
+    feature_names: Sequence[str],
+    top: int | None = None,
+    n_reasons: int = 500,
+) -> dict[str, NDArray[Any]]:
+    """The columns of the table of :func:`suspects`, from what :func:`judge` found for the same X and y."""
+    labels = np.asarray(y)
+    rows = np.flatnonzero(_labelled(labels))  # numbers in X of what was judged
+    classes = np.unique(labels[rows])
+    order = np.argsort(-found.suspicion, kind="stable")[:top]
+    reasons = explain(X[rows], found, order[:n_reasons])
+    return {
+        "row": rows[order],
+        "label": classes[found.codes[order]],
+        "suggested": classes[found.suggested[order]],
+        "suspicion": found.suspicion[order],
+        "ambiguity": found.ambiguity[order],
+        "outlyingness": found.outlyingness[order],
+        "verdict": np.array([str(each) for each in found.verdicts[order]], dtype=object),
+        "neighbors": _filled([tuple(rows[list(r.neighbors)].tolist()) for r in reasons], len(order)),
+        "features": _filled([tuple(feature_names[j] for j in r.features) for r in reasons], len(order)),
+    }
+
+
+def explain(X: Floats, found: Trust, rows: Ints) -> list[Reasons]:
+    """Why these labels are suspected: the nearest trusted points, and the features that speak against them.
+
+    Neighbours are those under the within-class metric, of the points whose label is more likely right than
+    wrong. By how much the centre of the suggested class is nearer than that of the given one, in squared
+    distances under that metric, is a sum over features; those named have the largest terms, if positive.
+    """
+    K = found.probability.shape[1]
+    if not len(rows) or len(np.unique(found.codes)) < K or K < 2:
+        return [Reasons((), ()) for _ in rows]
+    Z = clipped(X)
+    weight = np.maximum(found.trust, 1e-3)
+    fit = within_class(Z, found.codes, K, weight)
+    whiten = whitening(fit.scatter)
+    sure = np.flatnonzero(~found.suspects)
+    place = np.full(len(X), -1)
+    place[sure] = np.arange(len(sure))
+    points = Z @ whiten.T
+    k = min(_NEIGHBORS + 1, len(sure))
+    near = sure[nearest(points[sure], points[rows], k)] if k else np.empty((len(rows), 0), dtype=np.int64)
+    given, other = fit.centres[found.codes[rows]], fit.centres[found.suggested[rows]]  # (m, d)
+    metric = whiten.T @ whiten
+    terms = (other - given) @ metric * (2.0 * Z[rows] - other - given)  # (m, d)
+    largest = np.argsort(-terms, axis=1, kind="stable")[:, :_FEATURES]
+    return [
+        Reasons(
+            tuple(int(i) for i in near[m] if i != row)[:_NEIGHBORS],
+            tuple(int(j) for j in largest[m] if terms[m, j] > 0),
+        )
+        for m, row in enumerate(rows)
+    ]
 
 
 def _labelled(labels: NDArray[np.generic]) -> NDArray[np.bool_]:
     return np.asarray(labels != -1) if labels.dtype.kind in "if" else np.ones(len(labels), dtype=bool)
 
 
-def pair_suspicion(
-    pairs: ArrayLike,
-    y: ArrayLike,
-    *,
-    sample_weight: ArrayLike | None = None,
-    random_state: int | None = None,
-) -> Floats:
-    """How likely the verdict on each pair is wrong, judged by metrics fitted without it.
-
-    Parameters
-    ----------
-    pairs : array-like of shape (n, 2, d)
-        Pairs of points, or (n, d) their difference vectors.
-    y : array-like of shape (n,)
-        +1 for similar, -1 for dissimilar.
-    sample_weight : array-like of shape (n,), optional
-        How much each pair counts as a witness.
-    random_state : int, optional
-        Deals the folds; None is 0.
-
-    Returns
-    -------
-    array of shape (n,)
-        In [0, 1]; above one half the verdict is more likely wrong than right.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lptml.noise.suspects import pair_suspicion
-    >>> rng = np.random.default_rng(0)
-    >>> V = np.concatenate([rng.normal(size=(60, 2)), rng.normal(size=(60, 2)) + [9.0, 0.0]])
-    >>> y = np.repeat([1, -1], 60)
-    >>> y[[5, 90]] *= -1
-    >>> np.sort(pair_suspicion(V, y).argsort()[-2:])
-    array([ 5, 90])
-    """
-    return judge_pairs(pairs, y, sample_weight=sample_weight, random_state=random_state).suspicion
+def _checked(probabilities: ArrayLike, N: int, K: int) -> Floats:
+    """Class probabilities that are."""
+    P = check_points(probabilities, "probabilities", ndim=2)
+    if P.shape != (N, K):
+        raise ValueError(
+            f"probabilities must have a row for each point and a column for each class, ({N}, {K}); "
+            f"got {P.shape}"
+        )
+    if P.min() < 0 or not np.allclose(P.sum(axis=1), 1.0, atol=1e-3):
+        raise ValueError("probabilities must not be negative, and each row must sum to 1")
+    return P
 
 
-def judge_pairs(
-    pairs: ArrayLike,
-    y: ArrayLike,
-    *,
-    sample_weight: ArrayLike | None = None,
-    random_state: int | None = None,
-) -> PairTrust:
-    """Like :func:`pair_suspicion`, but returns all that is known about the verdicts."""
-    V = np.asarray(pairs)
-    if V.ndim == 3:
-        points = check_tuples(pairs, "pairs", 2)
-        V = points[:, 0] - points[:, 1]
-    else:
-        V = check_points(pairs, "pairs", ndim=2)
-    verdicts = check_verdicts(y, len(V))
-    weight = check_weight(sample_weight, len(V), "sample_weight")
-    similar = (verdicts > 0).astype(np.int64)  # 1 similar, 0 dissimilar
-    V = V / 2.0 ** np.frexp(np.abs(V).max(initial=0.0))[1]  # squares of squares stay within float64
-    few = np.bincount(similar, minlength=2).min() < 2 or len(V) < 2 * _FOLDS
-    idle = np.bincount(similar, weights=weight, minlength=2).min() == 0
-    if few or idle or not V.any():
-        return PairTrust(similar.astype(np.float64), np.zeros(len(V)), 0.0)  # nobody could say otherwise
-    return _judge_pairs(V, similar, weight / weight.mean(), 0 if random_state is None else random_state)
+def _mask(trusted: ArrayLike, N: int) -> NDArray[np.bool_]:
+    mask = np.asarray(trusted)
+    if mask.shape != (N,) or mask.dtype != bool:
+        raise ValueError(f"trusted must be {N} booleans, got {mask.dtype} of shape {mask.shape}")
+    return mask
 
 
-def _judge_pairs(V: Floats, similar: Ints, weight: Floats, seed: int) -> PairTrust:
-    rng = np.random.default_rng(seed)
-    size = np.sqrt((V**2).mean(axis=0))
-    scaled = V / np.where(size > 0, size, 1.0)
-    lengths = [_length(V), _length(scaled)]
-    plain = np.ones(len(size))
-    span = span_of_vectors(scaled, scale=plain)
-    unscaled = (size / size.max()) ** 2 if size.max() > 0 else plain
-    starts = [span.diagonal_inside(each) for each in (unscaled, plain)]
-    given = span_of_vectors(V, scale=plain).coordinates(V)
-    V = scaled = span.coordinates(scaled)
-    order = rng.permutation(len(V))
-    fold = np.empty(len(V), dtype=np.int64)
-    fold[order[np.argsort(similar[order], kind="stable")]] = np.arange(len(V)) % _FOLDS
-    own = np.arange(len(V))
-    trust = np.ones(len(V))
-    mean = np.zeros((len(V), 2))
-    for _ in range(_ROUNDS):
-        w = weight * np.maximum(trust, 1e-3)
-        spread, contrast, metric = np.zeros((3, len(V), 2))
-        unlearned = [
-            calibrate(_column(_threshold(length, similar, w) - length), similar).likelihood
-            for length in lengths
-        ]
-        best = int(unlearned[1] >= unlearned[0])
-        U = scaled if best else given
-        for f in range(_FOLDS):
-            inside, outside = fold == f, fold != f
-            if not np.bincount(similar[outside], weights=w[outside], minlength=2).all():
-                continue  # of one kind nothing is known
-            spread[inside, 1] = _spread(V[outside], similar[outside], w[outside], V[inside])
-            contrast[inside, 1] = _contrast(U[outside], similar[outside], w[outside], U[inside])
-            metric[inside, 1] = _metric(
-                V[outside], similar[outside], w[outside], V[inside], starts[best], seed
-            )
-        testimonies = [calibrate(evidence, similar) for evidence in (spread, contrast, metric)]
-        verdict = calibrate(together(testimonies, _CREDIT), similar)
-        trust = posterior_right(verdict.probability[own, similar], verdict.noise_rate, 2)
-        mean += verdict.probability / _ROUNDS
-    rho = noise_rate_near(mean[own, similar], 2, verdict.noise_rate)
-    return PairTrust(mean[:, 1], 1.0 - posterior_right(mean[own, similar], rho, 2), rho)
+def _names(X: Any, d: int, feature_names: Sequence[str] | None) -> list[str]:
+    if feature_names is None:
+        columns = getattr(X, "columns", None)
+        return [f"feature {j}" for j in range(d)] if columns is None else [str(name) for name in columns]
+    if len(feature_names) != d:
+        raise ValueError(
+            f"feature_names must have one name for each of {d} features, got {len(feature_names)}"
+        )
+    return [str(name) for name in feature_names]
 
 
-def _length(V: Floats) -> Floats:
-    return np.log(np.maximum(np.einsum("ij,ij->i", V, V), 1e-300))
-
-
-def _column(evidence: Floats) -> Floats:
-    """(n, 2): the evidence for similar, beside none for dissimilar."""
-    return np.stack([np.zeros(len(evidence)), evidence], axis=1)
-
-
-def _threshold(length: Floats, similar: Ints, w: Floats) -> float:
-    """The length that parts similar from dissimilar pairs best, both kinds counting alike."""
-    order = np.argsort(length, kind="stable")
-    kinds = np.bincount(similar, weights=w, minlength=2)
-    gain = np.where(similar == 1, w, -w)[order] / kinds[similar[order]]
-    return float(length[order[int(np.cumsum(gain).argmax())]])
-
-
-def _spread(V: Floats, similar: Ints, w: Floats, tested: Floats) -> Floats:
-    """Log-odds of similar against dissimilar for the tested differences, from the scatters of both kinds."""
-    d, tail = V.shape[1], TAILS[0]
-    D = d * (d + 1) / 2
-    evidence = np.zeros((2, len(tested)))
-    whole = V.T @ V / len(V) + _RIDGE * np.eye(d) * (V**2).mean()
-    for kind in (0, 1):
-        rows, mass = V[similar == kind], w[similar == kind]
-        tails = mass
-        for _ in range(4):  # reweight as for a t distribution
-            own = rows.T @ (rows * tails[:, None]) / mass.sum()
-            share = D / (D + mass.sum())  # few pairs: towards the scatter of all, at the same size
-            scatter = (1.0 - share) * own + share * (np.trace(own) / np.trace(whole)) * whole
-            scatter += 1e-9 * np.trace(scatter) * np.eye(d)
-            q = np.einsum("ij,ij->i", rows, np.linalg.solve(scatter, rows.T).T)
-            tails = mass * (tail + d) / (tail + q)
-        q = np.einsum("ij,ij->i", tested, np.linalg.solve(scatter, tested.T).T)
-        logdet = np.linalg.slogdet(scatter)[1]
-        evidence[kind] = np.log(mass.sum()) - logdet / 2.0 - (tail + d) / 2.0 * np.log1p(q / tail)
-    return np.asarray(evidence[1] - evidence[0])
-
-
-def _contrast(V: Floats, similar: Ints, w: Floats, tested: Floats) -> Floats:
-    """How far the tested differences are inside the threshold of the metric S^-1 - D^-1, ridges added."""
-    ridge = max(float((V**2).mean()), 1e-300) * np.eye(V.shape[1])
-    inverses = []
-    for kind in (0, 1):
-        rows, mass = V[similar == kind], w[similar == kind]
-        inverses.append(np.linalg.inv(rows.T @ (rows * mass[:, None]) / mass.sum() + ridge))
-    values, Q = np.linalg.eigh(inverses[1] - inverses[0])
-    if not values[-1] > 0:  # similar pairs are the wider ones in every direction
-        return np.zeros(len(tested))
-    L = Q * np.sqrt(np.maximum(values, 0.0))
-    return _threshold(_length(V @ L), similar, w) - _length(tested @ L)
-
-
-def _metric(V: Floats, similar: Ints, w: Floats, tested: Floats, start: Floats, seed: int) -> Floats:
-    """How far the tested pairs are inside the threshold of a metric of small violation cost."""
-    from lptml.refine.anneal import anneal
-
-    if len(V) > _MOST_PAIRS:
-        rows = np.linspace(0, len(V) - 1, _MOST_PAIRS).astype(np.int64)
-        V, similar, w = V[rows], similar[rows], w[rows]
-    kinds = np.bincount(similar, weights=w, minlength=2)
-    constraints = ConstraintSet.from_differences(
-        V, np.where(similar == 1, 1, -1), bounds=(1.0, 1.0), weight=w / kinds[similar]
-    )
-    D = constraints.D
-    A = anneal(
-        constraints,
-        start,
-        steps=_STEPS,
-        final_temperature=_TEMPERATURE,
-        shrinkage=max(0.2, D / (D + len(V))),  # few pairs for so many entries: stay near the start
-        rng=np.random.default_rng(seed),
-        batch=4096,
-    )
-    A = A * constraints.best_scale(A).scale if constraints.best_scale(A).scale > 0 else A
-    q = np.einsum("ij,ij->i", tested @ A, tested)
-    return np.asarray(-np.log(np.maximum(q, 1e-12)))
+def _filled(values: list[tuple[Any, ...]], n: int) -> NDArray[np.object_]:
+    """An array of tuples, empty ones at the end."""
+    out = np.empty(n, dtype=object)
+    for i in range(n):
+        out[i] = values[i] if i < len(values) else ()
+    return out
