@@ -221,7 +221,7 @@ def diagram(joined: dict[str, Any], everything: Any) -> None:
     left.set(xlabel="suspicion", ylabel="share of wrong labels", xlim=(0, 1), ylim=(0, 1))
     left.legend(frameon=False, fontsize=8)
     s, w = everything
-    right.hist([s[w], s[~w]], bins=edges, stacked=True, color=["tab:red", "0.75"], label=["wrong", "right"])
+    right.hist([s[~w], s[w]], bins=edges, color=["0.75", "tab:red"], label=["right", "wrong"])
     right.set(xlabel="suspicion", ylabel="labels", yscale="log")
     right.legend(frameon=False, fontsize=8)
     for ax in (left, right):

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from lptml.estimators.io import load, save
     from lptml.estimators.label_cleaner import LabelCleaner
     from lptml.estimators.robust import RobustKNeighborsClassifier
-    from lptml.noise.suspects import suspicion
+    from lptml.noise.outlying import outlyingness
+    from lptml.noise.suspects import suspects, suspicion
     from lptml.report.corrections import apply_corrections, read_corrections
 
 _HOME = {
@@ -62,7 +63,8 @@ _HOME = {
     ],
     "lptml.constraints": ["ConstraintSet"],
     "lptml.estimators.io": ["load", "save"],
-    "lptml.noise.suspects": ["suspicion"],
+    "lptml.noise.outlying": ["outlyingness"],
+    "lptml.noise.suspects": ["suspects", "suspicion"],
     "lptml.report.corrections": ["apply_corrections", "read_corrections"],
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
@@ -90,8 +92,10 @@ __all__ = [
     "__version__",
     "apply_corrections",
     "load",
+    "outlyingness",
     "read_corrections",
     "save",
+    "suspects",
     "suspicion",
 ]
 

@@ -166,3 +166,14 @@ def test_the_table_of_pairs_and_pairs_that_say_nothing():
     nothing = judge_pairs(rng.normal(size=(300, 3)), rng.choice([-1, 1], size=300))
     assert not nothing.can_judge
     assert (nothing.suspicion > 0.9).sum() == 0
+
+
+def test_the_learner_tells_the_same():
+    X, y = load_wine(return_X_y=True)
+    noisy = flip_labels(y, 0.1, random_state=0)
+    model = lptml.LPTML_Supervised(max_trials=1, random_state=0).fit(X, noisy.labels)
+    assert np.array_equal(model.suspicion_, lptml.suspicion(X, noisy.labels))
+    cleaner = lptml.LabelCleaner(LogisticRegression(max_iter=5000)).fit(X, noisy.labels)
+    assert np.array_equal(cleaner.suspicion_, model.suspicion_)
+    assert cleaner.can_judge_
+    assert cleaner.noise_interval_[0] < 0.1 < cleaner.noise_interval_[1] + 0.02

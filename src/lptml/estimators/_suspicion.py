@@ -28,7 +28,12 @@ class SuspicionMixin:
 
     @property
     def suspicion_(self) -> FloatArray:
-        """How strongly each training label is contradicted, from 0 to 1; found when first asked for."""
+        """How likely each training label is wrong, from 0 to 1; found when first asked for.
+
+        For labelled points that is :func:`lptml.suspicion` of the training data, for pairs
+        :func:`lptml.noise.suspects.pair_suspicion`: probabilities, from models that have not seen the label.
+        For triplets and quadruplets it is how strongly the learned metric contradicts them.
+        """
         check_is_fitted(self, "components_")
         suspicion = self.__dict__.get("_suspicion")
         if suspicion is None:

@@ -18,7 +18,6 @@ from lptml.estimators import _inputs
 from lptml.estimators._inputs import FloatArray
 
 if TYPE_CHECKING:
-    from lptml.noise.suspects import PairTrust
     from lptml.noise.trust import Trust
 
 __all__ = ["LabelCleaner", "choose"]
@@ -58,7 +57,7 @@ class LabelCleaner(MetaEstimatorMixin, BaseEstimator):
     """Find wrong labels, drop or correct them, and fit an estimator to the rest.
 
     Works with any classifier or metric learner: points with classes (:func:`lptml.suspicion`), and, for
-    learners from pairs such as :class:`lptml.LPTML`, pairs with verdicts
+    learners from pairs such as :class:`lptml.LPTML`, pairs that are called similar or not
     (:func:`lptml.noise.suspects.pair_suspicion`).
 
     Parameters
@@ -83,8 +82,10 @@ class LabelCleaner(MetaEstimatorMixin, BaseEstimator):
         Rows that were dropped or corrected, the most suspicious first.
     labels_ : ndarray (n_samples,)
         The labels; with ``action="correct"`` after correction.
-    noise_rate_ : float
-        Estimated share of wrong labels.
+    noise_rate_, noise_interval_ : float, tuple of two floats
+        Estimated share of wrong labels, and where it lies with a probability of 90%.
+    can_judge_ : bool
+        Whether the features tell so much about the labels that most wrong ones would be seen.
     classes_ : ndarray
         The labels met.
     n_features_in_ : int
@@ -149,10 +150,10 @@ class LabelCleaner(MetaEstimatorMixin, BaseEstimator):
 
             given = np.asarray(X)
             labels = _inputs.check_pair_labels(y, len(given)).astype(np.int64)
-            verdict: PairTrust | Trust = judge_pairs(given, labels, random_state=self._seed())
+            found: Trust = judge_pairs(given, labels, random_state=self._seed())
             self.n_features_in_ = given.shape[2]
-            self.classes_, codes = np.unique(labels, return_inverse=True)
-            likely = -labels  # the other verdict
+            self.classes_ = np.unique(labels)
+            likely = -labels  # the other label
         else:
             from lptml.noise.trust import trust_labels
 
@@ -162,14 +163,13 @@ class LabelCleaner(MetaEstimatorMixin, BaseEstimator):
             self.classes_, codes = np.unique(labels, return_inverse=True)
             rng = np.random.default_rng(self._seed())
             points = np.ascontiguousarray(given, dtype=np.float64)
-            verdict = trust = trust_labels(points, codes.astype(np.int64), len(self.classes_), rng=rng)
-            other = np.where(np.eye(len(self.classes_), dtype=bool)[codes], -1.0, trust.probability)
-            likely = self.classes_[other.argmax(axis=1)] if len(self.classes_) > 1 else labels
-        chosen = choose(verdict.suspicion, codes.astype(np.int64), self.n_suspects)
-        self.suspicion_ = verdict.suspicion
-        self.noise_rate_ = float(verdict.noise_rate)
-        found = np.flatnonzero(chosen)
-        self.suspects_ = found[np.argsort(-verdict.suspicion[found], kind="stable")]
+            found = trust_labels(points, codes.astype(np.int64), len(self.classes_), rng=rng)
+            likely = self.classes_[found.suggested]
+        chosen = choose(found.suspicion, found.codes, self.n_suspects)
+        self.suspicion_ = found.suspicion
+        self.noise_rate_, self.noise_interval_ = found.noise_rate, found.noise_interval
+        self.can_judge_ = found.can_judge
+        self.suspects_ = np.argsort(-np.where(chosen, found.suspicion, -1.0), kind="stable")[: chosen.sum()]
         self.labels_ = np.where(chosen & (self.action == "correct"), likely, labels).astype(labels.dtype)
         rows = np.arange(len(labels)) if self.action == "correct" else np.flatnonzero(~chosen)
         kept = {
