@@ -114,14 +114,23 @@ def fit_noise(E: Floats, codes: Ints, trusted: NDArray[np.bool_] | None = None) 
     )
 
 
-def combine(sources: list[Floats], codes: Ints, trusted: NDArray[np.bool_] | None = None) -> Floats:
+def combine(
+    sources: list[Floats],
+    codes: Ints,
+    trusted: NDArray[np.bool_] | None = None,
+    *,
+    emphasis: float = 0.0,
+) -> Floats:
     """(N, K) mean log-probability of sources of scores, each fitted by itself first.
 
-    No source calls a class less likely than N points can tell.
+    No source calls a class less likely than N points can tell. All sources count alike, or by that power of
+    their information about the given labels, where one of them may be worth next to nothing.
     """
     least = _NEVER / len(codes)
     fits = [fit_noise(E, codes, trusted) for E in sources]
-    return np.asarray(np.mean([np.log(np.maximum(fit.probability, least)) for fit in fits], axis=0))
+    worth = [max(fit.information, 1e-3) ** emphasis for fit in fits]
+    logs = [np.log(np.maximum(fit.probability, least)) for fit in fits]
+    return np.asarray(np.average(logs, axis=0, weights=worth))
 
 
 def detected(probability: Floats, rate: float) -> float:

@@ -11,7 +11,8 @@ and three metrics are fitted to the others to judge each fold:
 - **violations**: a metric of small violation cost (:func:`lptml.refine.anneal.anneal`), and how far inside
   its threshold the pair lies.
 
-Averaged, calibrated and turned into suspicion as for points.
+Averaged, calibrated and turned into suspicion as for points, but each counts by its information about the
+labels: with many features and few pairs the spread is worth next to nothing.
 
 References
 ----------
@@ -41,6 +42,9 @@ from lptml.points.scatter import TAILS
 __all__ = ["PairTrust", "judge_pairs", "pair_columns", "pair_suspects", "pair_suspicion"]
 
 _FOLDS = 5
+_EMPHASIS = (
+    3.0  # power of the information; AUC of 1,000 pairs of Digits, 10% wrong: 0: .904, 1: .918, 3: .933
+)
 _STEPS = 100  # of the annealing
 _TEMPERATURE = 0.3  # at which it stops: mild, for it must not follow wrong labels
 _RIDGE = 0.05  # share of the mean variance added to both scatters
@@ -119,7 +123,7 @@ def judge_pairs(
         return PairTrust(similar, shares, np.zeros(len(V)), 0.0, (0.0, 1.0), np.ones(len(V)), none)
     seed = 0 if random_state is None else random_state
     scores = _scores(V, similar, weight / weight.mean(), seed, progress or (lambda done, total: None))
-    fitted = fit_noise(combine(scores, similar), similar)
+    fitted = fit_noise(combine(scores, similar, emphasis=_EMPHASIS), similar)
     return PairTrust(
         similar,
         fitted.probability,
