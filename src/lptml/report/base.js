@@ -22,6 +22,7 @@ function draw(parent, tag, attributes = {}, text = null) {
   return node;
 }
 
+const shorten = (text, most) => (text.length > most ? text.slice(0, most - 1) + "…" : text);
 const number = (x, digits = 3) => (x === null || x === undefined ? "–" : Number(x).toLocaleString("en", { maximumSignificantDigits: digits }));
 const percent = (x, digits = 1) => (x === null || x === undefined ? "–" : (100 * x).toFixed(digits) + "%");
 

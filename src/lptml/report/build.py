@@ -8,17 +8,20 @@ and works on a phone.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lptml._cells import as_text
 from lptml.estimators.certified import cross_certify
 from lptml.report import views, words
 from lptml.report.accuracy import Accuracy, Progress, neighbour_accuracy, verdict_auc
 from lptml.report.page import Page
+from lptml.report.review import VERDICTS, Source, confusion, review_data
 
-__all__ = ["Page", "labels_report", "pairs_report"]
+__all__ = ["Page", "Source", "labels_report", "pairs_report"]
 
 SUPPORT_ROWS = 200  # support constraints listed; there are at most d(d+1)/2 of them
 
@@ -28,18 +31,18 @@ def labels_report(
     X: ArrayLike,
     y: ArrayLike,
     *,
-    suspicion: ArrayLike,
-    n_suspects: int,
-    likely: ArrayLike | None = None,
+    judged: Any = None,
     names: Sequence[str] | None = None,
     feature_names: Sequence[str] | None = None,
     title: str = "lptml",
     repeats: int = 1,
     neighbors: int = 4,
     details: Sequence[tuple[str, str]] = (),
+    noticed: Sequence[str] = (),
+    source: Source | None = None,
     progress: Progress | None = None,
 ) -> Page:
-    """A report on labelled points.
+    """A report on labelled points, in which the labels that look wrong can be reviewed.
 
     Parameters
     ----------
@@ -48,12 +51,8 @@ def labels_report(
     X : array-like (n, d)
     y : array-like (n,)
         Labels.
-    suspicion : array-like (n,)
-        Probability that each label is wrong, as :func:`lptml.suspicion` gives it.
-    n_suspects : int
-        How many of them are taken for wrong.
-    likely : array-like (n,), optional
-        The label each row looks like; by default that of its trusted neighbours under the metric.
+    judged : Trust, optional
+        What :func:`lptml.noise.suspects.judge` says about these labels; by default it is asked.
     names : sequence of str, optional
         Names of the rows; numbers from 1 by default.
     feature_names : sequence of str, optional
@@ -65,6 +64,10 @@ def labels_report(
         Votes of the k-NN rule.
     details : sequence of (str, str)
         More lines for the last section.
+    noticed : sequence of str
+        What else was noticed about the table: contradictions, duplicates, small classes.
+    source : Source, optional
+        Where the rows came from, so that the corrections fit the file; decisions that were made already.
     progress : callable, optional
         Called as ``progress(done, total)`` before each fit of the cross-validation.
 
@@ -79,7 +82,7 @@ def labels_report(
     >>> from lptml.report import labels_report
     >>> X, y = load_iris(return_X_y=True)
     >>> model = LPTML_Supervised(max_trials=5, random_state=0).fit(X, y)
-    >>> page = labels_report(model, X, y, suspicion=[0.1] * 150, n_suspects=0, repeats=0, title="Iris")
+    >>> page = labels_report(model, X, y, repeats=0, title="Iris")
     >>> "Iris" in page.html()
     True
     """
@@ -87,36 +90,51 @@ def labels_report(
     given = np.asarray(y)
     if given.ndim != 1:
         raise ValueError(f"y must be one label for each point, got shape {given.shape}")
-    classes, codes = np.unique(given.astype(str), return_inverse=True)
-    doubt = np.asarray(suspicion, dtype=np.float64)
-    _check(points, codes, doubt, names)
+    classes, codes = np.unique([as_text(label) for label in given], return_inverse=True)
+    _check(points, codes, None if judged is None else judged.suspicion, names)
+    if judged is None:
+        from lptml.noise.suspects import judge
+
+        judged = judge(points, classes[codes])
+    source = source or Source()
     Z = points @ estimator.components_.T  # (n, k)
-    suspects = np.sort(np.argsort(-doubt, kind="stable")[:n_suspects])
-    if likely is None:
-        seems = views.likely_labels(Z, codes, doubt)
-    else:
-        seems = np.searchsorted(classes, np.asarray(likely).astype(str))
+    doubt = judged.suspicion
+    wrong = np.flatnonzero([str(each) == VERDICTS[0] for each in judged.verdicts])
     accuracy, splits = neighbour_accuracy(
-        estimator, points, given, k=neighbors, repeats=repeats, progress=progress
+        estimator,
+        points,
+        classes[codes],
+        trust=1.0 - doubt,
+        corrected=classes[np.where(np.isin(np.arange(len(codes)), wrong), judged.suggested, codes)],
+        k=neighbors,
+        repeats=repeats,
+        progress=progress,
     )
-    n = len(points)
-    table = {
-        "n": n,
-        "noun": "rows",
-        "file": "suspects.csv",
-        "point": list(range(n)),
-        "suspect": _mask(n, suspects),
-        "columns": [
-            {"name": "Row", "kind": "row", "values": list(range(n))},
-            {"name": "Label", "kind": "class", "values": codes.tolist(), "filter": True},
-            {"name": "Suspicion", "kind": "suspicion", "values": _rounded(doubt)},
-            {"name": "Looks like", "kind": "class", "values": seems.tolist()},
-        ],
-    }
+    n, d, K = *points.shape, len(classes)
+    L = estimator.components_
+    features = views.feature_names(estimator, d, None if feature_names is None else list(feature_names))
+    heaviest = np.argsort(-np.einsum("ij,ij->j", L, L) * points.var(axis=0), kind="stable")
     data = {
-        "points": _scatter(points, Z, names, suspects)
-        | {"label": codes.tolist(), "suspicion": _rounded(doubt, 3), "suggested": seems.tolist()},
-        "table": table,
+        "points": _scatter(points, Z, names, wrong)
+        | {"label": codes.tolist(), "suspicion": _digits(doubt), "suggested": judged.suggested.tolist()},
+        "table": {
+            "n": n,
+            "noun": "rows",
+            "file": "suspects.csv",
+            "point": list(range(n)),
+            "suspect": _mask(n, wrong),
+            "columns": [
+                {"name": "#", "kind": "rank", "values": _ranks(doubt)},
+                {"name": "Row", "kind": "row", "values": list(range(n))},
+                {"name": "Given", "kind": "class", "values": codes.tolist(), "filter": True},
+                {"name": "Looks like", "kind": "class", "values": judged.suggested.tolist()},
+                {"name": "Suspicion", "kind": "suspicion", "values": _digits(doubt)},
+                {"name": "Verdict", "kind": "text", "values": [str(each) for each in judged.verdicts]},
+                {"name": "Decision", "kind": "decision", "values": [0] * n},
+            ],
+        },
+        "review": review_data(points, judged, classes, features, heaviest.tolist(), source),
+        "confusion": {"counts": confusion(judged, K), "members": np.bincount(codes, minlength=K).tolist()},
         "accuracy": _accuracy(accuracy),
         "distances": _histogram(views.label_distances(Z, codes), getattr(estimator, "bounds_", None)),
         **_metric(estimator, points, feature_names),
@@ -124,22 +142,21 @@ def labels_report(
         "history": _history(estimator),
         "support": _support(estimator, points, codes, names),
     }
-    tiles, summary = words.headline(estimator, accuracy, n_suspects, n, "labels", neighbors)
-    if accuracy:
-        summary += f" {cross_certify(points, codes)}"
-    d, k = points.shape[1], len(classes)
+    tiles, summary = words.labels_headline(judged, accuracy)
     return Page(
-        meta=words.meta(title, f"{n:,} rows, {d} features, {k} classes", data, classes.tolist())
-        | {
-            "suspects_title": "Labels to distrust",
-            "accuracy_title": "Accuracy before and after",
-        },
+        meta=words.meta(title, f"{n:,} rows, {d} features, {K} classes", data, classes.tolist())
+        | {"suspects_title": "Review", "accuracy_title": "Before and after", "noticed": list(noticed)},
         summary=summary,
         tiles=tiles,
-        notes=words.notes(estimator, data, words.for_labels(estimator, neighbors, splits, n, likely is None)),
-        details=[*details, *words.details(estimator)],
+        notes=words.notes(estimator, data, words.for_labels(estimator, judged, neighbors, splits)),
+        details=[*details, *_certified(accuracy, points, codes), *words.details(estimator)],
         data=data,
     )
+
+
+def _certified(accuracy: list[Accuracy], points: NDArray[Any], codes: NDArray[Any]) -> list[tuple[str, str]]:
+    """What wrong labels cannot change, if the accuracy was asked for."""
+    return [("Certified", str(cross_certify(points, codes)))] if accuracy else []
 
 
 def pairs_report(
@@ -216,10 +233,14 @@ def pairs_report(
         "history": _history(estimator),
         "support": _pair_support(estimator, index, kinds, apart, names),
     }
-    tiles, summary = words.headline(estimator, accuracy, n_suspects, m, "verdicts", 0)
+    tiles, summary = words.pairs_headline(accuracy, n_suspects, m)
     return Page(
         meta=words.meta(title, f"{len(points):,} rows, {points.shape[1]} features, {m:,} pairs", data, [])
-        | {"suspects_title": "Verdicts to distrust", "accuracy_title": "Telling similar from dissimilar"},
+        | {
+            "suspects_title": "Verdicts to distrust",
+            "accuracy_title": "Telling similar from dissimilar",
+            "noticed": [],
+        },
         summary=summary,
         tiles=tiles,
         notes=words.notes(estimator, data, words.for_pairs(splits)),
@@ -249,6 +270,17 @@ def _rounded(values: NDArray[Any], digits: int = 4) -> list[float]:
     return [float(v) for v in np.round(values, digits)]
 
 
+def _digits(suspicion: NDArray[Any]) -> list[float]:
+    """Probabilities with as many digits as tell them from 0 and 1."""
+    return [round(float(v), 4 if 1e-3 < v < 1 - 1e-3 else 7) for v in suspicion]
+
+
+def _ranks(suspicion: NDArray[Any]) -> list[int]:
+    ranks = np.empty(len(suspicion), dtype=np.int64)
+    ranks[np.argsort(-suspicion, kind="stable")] = np.arange(1, len(suspicion) + 1)
+    return ranks.tolist()
+
+
 def _scatter(
     points: NDArray[Any], Z: NDArray[Any], names: Sequence[str] | None, suspects: NDArray[Any]
 ) -> dict[str, Any]:
@@ -268,7 +300,7 @@ def _scatter(
 def _accuracy(rows: list[Accuracy]) -> dict[str, Any] | None:
     if not rows:
         return None
-    return {"rows": [{"name": r.name, "mean": r.mean, "error": r.error, "ours": r.ours} for r in rows]}
+    return {"rows": [asdict(row) for row in rows]}
 
 
 def _histogram(distances: views.PairDistances, bounds: tuple[float, float] | None) -> dict[str, Any]:

@@ -5,7 +5,6 @@ function fill(id, columns, rows) {
   $(`#${id} thead`).append(make("tr", {}, ...heads));
   for (const row of rows) $(`#${id} tbody`).append(make("tr", {}, ...row.map((v) => make("td", { class: side(v), text: typeof v === "number" ? number(v, 4) : v }))));
 }
-const shorten = (text, most) => (text.length > most ? text.slice(0, most - 1) + "…" : text);
 
 // One dot a row with its error bar; `scale` gives the ends of the axis and how a value is written.
 function dots(id, rows, step, scale) {
@@ -20,23 +19,25 @@ function dots(id, rows, step, scale) {
     rows.forEach((r, i) => {
       const y = (i + 0.5) * step, colour = css(r.ours ? "--accent" : "--base");
       const inside = (v) => x(Math.min(high, Math.max(low, v)));
-      const a = inside(r.mean - r.error), b = inside(r.mean + r.error), at = inside(r.mean);
+      const a = inside(r.low), b = inside(r.high), at = inside(r.mean);
       draw(svg, "text", { x: left - 12, y: y + 4, "text-anchor": "end", class: r.ours ? "strong" : "" }, shorten(r.name, Math.floor(left / (r.ours ? 7.6 : 6.6))));
       for (const [x1, x2, y1, y2] of [[a, b, y, y], [a, a, y - 6, y + 6], [b, b, y - 6, y + 6]]) draw(svg, "line", { x1, x2, y1, y2, stroke: colour, "stroke-width": 2.2 });
-      explain(draw(svg, "circle", { cx: at, cy: y, r: 6, fill: colour }), `${r.name}: ${write(r.mean)} ± ${write(r.error).replace("+", "")}`);
+      explain(draw(svg, "circle", { cx: at, cy: y, r: 6, fill: colour }), `${r.name}: ${write(r.mean)}, from ${write(r.low)} to ${write(r.high)}`);
       draw(svg, "text", { x: Math.max(b, at + 7) + 8, y: y + 4, class: "strong" }, write(r.mean));
     });
   });
 }
 if (D.accuracy) {
-  const rows = D.accuracy.rows;
-  const low = Math.max(0, Math.floor(20 * Math.min(...rows.map((r) => r.mean - r.error)) - 0.5) / 20);
-  dots("accuracy-chart", rows, 42, { low, high: 1, write: percent, tick: (t) => percent(t, 0) });
+  const rows = D.accuracy.rows, low = Math.max(0, Math.floor(20 * Math.min(...rows.map((r) => r.low)) - 0.5) / 20);
+  const scale = { low, high: 1, write: percent, tick: (t) => percent(t, 0) };
+  $("#given-caption").textContent = R ? "Agrees with the labels as given" : "ROC AUC of unseen verdicts";
+  dots("accuracy-chart", rows.filter((r) => r.against !== "trust"), 42, scale);
+  if (R) dots("trust-chart", rows.filter((r) => r.against === "trust"), 42, scale);
 }
 if (D.cross_validation) {
   const C = D.cross_validation, best = C.score[0];
-  const rows = C.values.slice(0, 24).map((v, i) => ({ name: C.parameters.length > 1 ? v.join(", ") : `${C.parameters[0]} ${v[0]}`, mean: 100 * (C.score[i] - best), error: 100 * C.error[i], ours: C.averaged[i] }));
-  const low = Math.min(-1, ...rows.map((r) => r.mean - r.error)), high = Math.max(0.5, ...rows.map((r) => r.mean + r.error));
+  const rows = C.values.slice(0, 24).map((v, i) => ({ name: C.parameters.length > 1 ? v.join(", ") : `${C.parameters[0]} ${v[0]}`, mean: 100 * (C.score[i] - best), low: 100 * (C.score[i] - best - C.error[i]), high: 100 * (C.score[i] - best + C.error[i]), ours: C.averaged[i] }));
+  const low = Math.min(-1, ...rows.map((r) => r.low)), high = Math.max(0.5, ...rows.map((r) => r.high));
   const signed = (v) => (v > 0 ? "+" : v < 0 ? "−" : "") + Math.abs(v).toFixed(1);
   dots("cross-validation-chart", rows, 26, { low, high, write: signed, tick: (t) => number(t) });
   const cells = C.values.map((v, i) => [...v, percent(C.score[i], 2), percent(best - C.score[i], 2), percent(C.error[i], 2), C.averaged[i] ? "yes" : "no"]);

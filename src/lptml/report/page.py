@@ -11,7 +11,7 @@ from typing import Any
 
 from lptml._files import replacing
 
-SCRIPTS = ("base.js", "scatter.js", "csv.js", "table.js", "charts.js")
+SCRIPTS = ("base.js", "scatter.js", "csv.js", "table.js", "review.js", "charts.js")
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Page:
     Attributes
     ----------
     meta : dict
-        title, subtitle, kind ("labels" or "pairs"), before, classes, version and the titles of sections.
+        title, subtitle, before, after, classes, version, what was noticed, and the titles of sections.
     summary : str
         The answer in a few sentences.
     tiles : list of Tile
@@ -39,8 +39,8 @@ class Page:
         The sentence above each figure, by section.
     details : list of (str, str)
     data : dict
-        What the script draws: points, table, and accuracy, cross_validation, weights, distances, history,
-        support or None.
+        What the script draws: points, table, and review, confusion, accuracy, cross_validation, weights,
+        distances, history, support or None.
     """
 
     meta: dict[str, Any]
@@ -53,20 +53,25 @@ class Page:
     @property
     def sections(self) -> list[tuple[str, str]]:
         """The sections that have something to show, in the order of the page."""
-        always = {"map": "Points", "suspects": "Suspects"}
         optional = {
-            "accuracy": ("Accuracy", "accuracy"),
-            "cross-validation": ("Settings", "cross_validation"),
+            "confusion": ("Classes", "confusion"),
+            "suspects": ("Review" if self.data.get("review") else "Suspects", "table"),
+            "accuracy": ("Before and after", "accuracy"),
+            "map": ("Points", "points"),
             "features": ("Features", "weights"),
-            "distances": ("Distances", "distances"),
-            "search": ("Search", "history"),
-            "support": ("Support", "support"),
         }
         shown = [(i, name) for i, (name, key) in optional.items() if self.data.get(key) is not None]
-        return [*always.items(), *shown, ("details", "Details")]
+        return [*shown, ("details", "Technical details")]
 
-    def html(self) -> str:
-        """The page."""
+    @property
+    def technical(self) -> set[str]:
+        """What the technical details have something to show of."""
+        keys = {"cross-validation": "cross_validation", "search": "history"}
+        names = ("cross-validation", "distances", "search", "support")
+        return {name for name in names if self.data.get(keys.get(name, name)) is not None}
+
+    def html(self, *, server: dict[str, Any] | None = None) -> str:
+        """The page; ``server`` is what a page needs to know that is served by ``lptml review``."""
         try:
             import jinja2
             from markupsafe import Markup
@@ -84,10 +89,14 @@ class Page:
             notes=self.notes,
             details=self.details,
             sections=self.sections,
-            shown={i for i, _ in self.sections},
+            shown={i for i, _ in self.sections} | self.technical,
+            review=self.data.get("review") is not None,
+            server=server,
             css=Markup(read["page.css"]),
             js=Markup('"use strict";(() => {\n' + script + "})();\n"),
-            data=Markup(_embedded({**self.data, "meta": {"classes": self.meta["classes"]}})),
+            data=Markup(
+                _embedded({**self.data, "meta": {"classes": self.meta["classes"]}, "server": server})
+            ),
         )
 
     def save(self, path: str | os.PathLike[str]) -> Path:

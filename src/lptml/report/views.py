@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lptml.points.nearest import majority
-
 FloatArray = NDArray[np.float64]
 SAMPLE = 40_000  # pairs whose distances are drawn: a histogram does not change visibly beyond
 
@@ -248,17 +246,6 @@ def feature_names(estimator: Any, d: int, given: list[str] | None = None) -> lis
     """The names given, those of the fit, or x0, x1, ..."""
     names = given if given is not None else getattr(estimator, "feature_names_in_", None)
     return [f"x{j}" for j in range(d)] if names is None else [str(n) for n in names]
-
-
-def likely_labels(
-    Z: FloatArray, codes: NDArray[Any], suspicion: FloatArray, k: int = 10
-) -> NDArray[np.int64]:
-    """The label that the k nearest neighbours of each point have, each weighted by its own trust, (n,)."""
-    from sklearn.neighbors import NearestNeighbors
-
-    finder = NearestNeighbors(n_neighbors=min(k, len(Z) - 1)).fit(Z)
-    near = finder.kneighbors(return_distance=False)  # (n, k), without itself
-    return majority(codes, near, weight=1.0 - suspicion + 1e-6)
 
 
 def quantised(xy: FloatArray, steps: int = 10_000) -> list[int]:

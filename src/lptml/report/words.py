@@ -10,39 +10,68 @@ import numpy as np
 
 from lptml._version import __version__
 from lptml.report import views
-from lptml.report.accuracy import MOST_ROWS, Accuracy
+from lptml.report.accuracy import AFTER, KINDS, MOST_ROWS, Accuracy
 from lptml.report.page import Tile
 
 
-def headline(
-    estimator: Any, accuracy: list[Accuracy], n_suspects: int, n: int, noun: str, k: int
-) -> tuple[list[Tile], str]:
-    """The tiles and the summary; ``noun`` is "labels" or "verdicts", k the votes of k-NN (0: pairs)."""
-    tiles: list[Tile] = []
-    sentences: list[str] = []
-    if accuracy:
-        tile, sentence = _gain(accuracy, k)
-        tiles.append(tile)
-        sentences.append(sentence)
-    if hasattr(estimator, "violation_rate_"):
-        rate, trivial, lower = (
-            estimator.violation_rate_,
-            estimator.trivial_rate_,
-            estimator.lower_bound_ or 0.0,
+def labels_headline(judged: Any, accuracy: list[Accuracy]) -> tuple[list[Tile], str]:
+    """The tiles and the summary of a report on labels; ``judged`` as for ``labels_report``."""
+    n = len(judged.suspicion)
+    wrong = sum(str(each) == "likely wrong" for each in judged.verdicts)
+    low, high = judged.noise_interval
+    rate = judged.noise_rate
+    between = f"{low:.1%} to {high:.1%}"
+    verb = "looks" if wrong == 1 else "look"
+    if judged.can_judge:
+        about = f"About {round(rate * n):,} of the {n:,} labels are wrong ({rate:.1%}; likely {between})."
+        one_by_one = f"{wrong:,} {verb} wrong one by one" if wrong else "None looks wrong one by one"
+        lead = f"{about} {one_by_one}{'; decide about each of them below' if wrong else ''}."
+    else:
+        lead = (
+            "The features say too little about the labels to tell wrong ones from unusual ones, so a label "
+            f"that is not listed may still be wrong. Between {low:.0%} and {high:.0%} of the {n:,} are; "
+            f"{wrong:,} {verb} wrong one by one."
         )
-        what, other = constraints_name(estimator), views.trivial_name(estimator)
-        note = f"of the {what}; {trivial:.1%} for the {other}"
-        tiles.append(Tile("Violated constraints", f"{rate:.1%}", note, "accent"))
-        sentences.append(
-            f"The metric violates {rate:.1%} of the {what} it was learned from, the {other} {trivial:.1%}."
+    tiles = [
+        Tile("Labels that look wrong", f"{wrong:,}", f"of {n:,}", "warn" if wrong else "good"),
+        Tile("Wrong labels, estimated", f"{rate:.1%}", f"{between}, with 90% probability", "accent"),
+        Tile(
+            "Can we judge?",
+            "yes" if judged.can_judge else "hardly",
+            f"about {judged.power:.0%} of wrong labels would be seen",
+            "good" if judged.can_judge else "warn",
+        ),
+    ]
+    found = {(row.name, row.against): row for row in accuracy}
+    if (KINDS[-1], "trust") in found:
+        given, trusted = found[KINDS[-1], "given"], found[KINDS[-1], "trust"]
+        after = found.get((AFTER, "trust"))
+        lead += (
+            f" A vote of neighbours agrees with {given.mean:.1%} of the labels as given; of those we trust it "
+            f"gets {trusted.mean:.1%} right"
+            + (f", and {after.mean:.1%} once the suggestions are taken." if after else ".")
         )
-        if lower >= 0.0005:  # else it would read 0.0%
-            tiles.append(Tile("Lower bound", f"{lower:.1%}", "no metric can violate less"))
-    share = f"{n_suspects / n:.1%} of {n:,}"
-    tiles.append(Tile(f"Suspect {noun}", f"{n_suspects:,}", share, "warn" if n_suspects else "good"))
+        note = f"{trusted.low:.0%} to {trusted.high:.0%}"
+        note += f"; {after.mean:.1%} after correction" if after else ""
+        tiles.append(Tile("Accuracy on labels we trust", f"{trusted.mean:.1%}", note, "good"))
+    return tiles, lead
+
+
+def pairs_headline(accuracy: list[Accuracy], n_suspects: int, m: int) -> tuple[list[Tile], str]:
+    """The tiles and the summary of a report on pairs."""
+    tone = "warn" if n_suspects else "good"
+    tiles = [Tile("Suspect verdicts", f"{n_suspects:,}", f"{n_suspects / m:.1%} of {m:,}", tone)]
     verb = "looks" if n_suspects == 1 else "look"
-    some = f"{n_suspects:,} of {n:,} {noun} {verb} wrong."
-    sentences.append(some if n_suspects else f"None of the {n:,} {noun} looks wrong.")
+    some = f"{n_suspects:,} of {m:,} verdicts {verb} wrong."
+    sentences = [some if n_suspects else f"None of the {m:,} verdicts looks wrong."]
+    if accuracy:
+        before, after = accuracy[0].mean, next(row.mean for row in accuracy if row.ours)
+        tone = "good" if after >= before else "warn"
+        note = f"{before:.3f} with the Euclidean distance"
+        tiles.append(Tile("ROC AUC on unseen pairs", f"{after:.3f}", note, tone))
+        sentences.append(
+            f"The learned distance ranks unseen pairs with ROC AUC {after:.3f}, the Euclidean {before:.3f}."
+        )
     return tiles, " ".join(sentences)
 
 
@@ -50,23 +79,6 @@ def constraints_name(estimator: Any) -> str:
     """What the metric was learned from, in the plural."""
     kind = views.constraint_kind(estimator)
     return {"all": "pairs", "neighbors": "pairs of neighbours", None: "constraints"}.get(kind, str(kind))
-
-
-def _gain(accuracy: list[Accuracy], k: int) -> tuple[Tile, str]:
-    before, after = accuracy[0].mean, next(row.mean for row in accuracy if row.ours)
-    tone = "good" if after >= before else "warn"
-    if not k:
-        note = f"{before:.3f} with the Euclidean distance"
-        sentence = (
-            f"The learned distance ranks unseen pairs with ROC AUC {after:.3f}, the Euclidean {before:.3f}."
-        )
-        return Tile("ROC AUC on unseen pairs", f"{after:.3f}", note, tone), sentence
-    sentence = (
-        f"A vote of the {k} nearest neighbours is right on {after:.1%} of unseen rows under the learned "
-        f"metric, against {before:.1%} under the Euclidean distance."
-    )
-    note = f"{before:.1%} with the Euclidean distance"
-    return Tile("Accuracy on unseen rows", f"{after:.1%}", note, tone), sentence
 
 
 def meta(title: str, size: str, data: dict[str, Any], classes: list[str]) -> dict[str, Any]:
@@ -87,18 +99,21 @@ def _line(share: float) -> str:
     return f" (one axis carries {share:.1%})" if share > 0.98 else ""
 
 
-def for_labels(estimator: Any, k: int, splits: int, n: int, by_metric: bool) -> dict[str, str]:
-    """The sentences that only a report on labels has; ``by_metric``: what looks like what was not given."""
+def for_labels(estimator: Any, judged: Any, k: int, splits: int) -> dict[str, str]:
+    """The sentences that only a report on labels has."""
+    n = len(judged.suspicion)
     drawn = f" of {MOST_ROWS:,} rows drawn at random" if n > MOST_ROWS else ""
-    seen = "the trusted neighbours under the learned metric have" if by_metric else "is most likely"
     voters = getattr(estimator, "n_neighbors", k)
     return {
-        "suspects": "Sorted by suspicion, the probability that the label is wrong, judged by the other rows "
-        f"and not by this metric. “Looks like” is the label that {seen}. A suspect is a row to look at "
-        "again, not a verdict.",
-        "accuracy": f"Share of rows whose label a vote of the {k} nearest neighbours predicts, on halves of "
-        "the data that neither metric nor voters have seen; mean and standard error over the rows, "
-        f"{splits} splits{drawn}.",
+        "suspects": "The most suspicious first. Suspicion is the probability that the label is wrong, judged "
+        "by the other rows; an ambiguous row fits two classes, which is not the same. Nothing leaves this "
+        "machine.",
+        "confusion": "Labels that look wrong, by the class that is given and the one that they look like. "
+        "Click a number to review those rows.",
+        "accuracy": f"A vote of the {k} nearest neighbours, on halves of the data that neither metric nor "
+        "voters have seen, with intervals of 95%. Wrong labels make every method look worse than it is: "
+        "agreement with the labels as given is not accuracy. On the right each row counts as far as its "
+        f"label is trusted. {splits} splits{drawn}.",
         "score": f"the share of the {voters} nearest neighbours of a row that have its label",
     }
 
@@ -109,7 +124,7 @@ def for_pairs(splits: int) -> dict[str, str]:
         "suspects": "Sorted by suspicion, the probability that the verdict is wrong, judged by metrics that "
         "were learned without it. A ring in the picture above marks a row of a suspect pair.",
         "accuracy": "Area under the ROC curve of verdicts by distance (50% is guessing), on pairs that the "
-        f"metric has not seen; mean and standard error of {splits} splits.",
+        f"metric has not seen; mean and interval of 95% over {splits} splits.",
         "score": "the share of pairs that are not violated",
     }
 
@@ -209,6 +224,15 @@ def details(estimator: Any) -> list[tuple[str, str]]:
 
     chosen = ", ".join(f"{k}={v!r}" for k, v in estimator.get_params(deep=False).items() if v is not None)
     rows = [("Estimator", type(estimator).__name__), ("Parameters", chosen)]
+    if hasattr(estimator, "violation_rate_"):
+        rows.append(
+            (
+                "Violated constraints",
+                f"{estimator.violation_rate_:.1%} of the {constraints_name(estimator)}; "
+                f"{estimator.trivial_rate_:.1%} for the {views.trivial_name(estimator)}; no metric can "
+                f"violate less than {estimator.lower_bound_ or 0.0:.1%}",
+            )
+        )
     if hasattr(estimator, "cv_results_"):
         rows.append(("Cross-validation", choice(estimator)))
     if hasattr(estimator, "n_trials_"):
