@@ -28,6 +28,7 @@ COMMANDS = {
     "score": ("lptml.cli.apply", "score", "How well a metric predicts labels or verdicts."),
     "suspects": ("lptml.cli.suspects", "suspects", "Rank the labels most likely to be wrong."),
     "report": ("lptml.cli.report", "report", "Write one HTML page: metric, accuracy, suspects."),
+    "review": ("lptml.cli.review", "review", "Decide about each suspect in a page on this machine."),
     "apply": ("lptml.cli.correct", "apply", "Write the table with the labels that were corrected."),
     "certify": ("lptml.cli.certify", "certify", "Prove how few pairs any metric violates."),
     "verify": ("lptml.cli.certify", "verify", "Check the proof in a file."),

@@ -8,8 +8,8 @@ from __future__ import annotations
 import contextlib
 import sys
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -121,48 +121,57 @@ def within_memory(points: Points) -> Iterator[None]:
         raise InputError(message, points.table.source) from None
 
 
-@dataclass(frozen=True)
-class Judgement:
-    """What is thought of every label (or verdict).
-
-    Attributes
-    ----------
-    given : ndarray (n,) of str
-    suspicion : ndarray (n,)
-        Probability that it is wrong.
-    likely : ndarray (n,) of str
-        What it should be, if not what it is.
-    noise_rate : float
-        Estimated share of wrong ones.
-    """
-
-    given: np.ndarray[Any, Any]
-    suspicion: np.ndarray[Any, Any]
-    likely: np.ndarray[Any, Any]
-    noise_rate: float
-
-    @property
-    def n_suspects(self) -> int:
-        """How many are more likely wrong than right."""
-        return int(np.sum(self.suspicion > 0.5))
-
-
-def judge(points: Points, pairs: Pairs | None, seed: int) -> Judgement:
+def judge(
+    points: Points,
+    pairs: Pairs | None,
+    seed: int,
+    *,
+    trusted: np.ndarray[Any, Any] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Any:
     """Judge every label by all other points, or every verdict by metrics fitted without it."""
     from lptml.noise import suspects
 
-    if pairs is None:
-        assert points.y is not None
-        with within_memory(points):
-            trust = suspects.judge(points.X, points.y, random_state=seed)
-        classes = np.unique(points.y)
-        likely = classes[trust.posterior.argmax(axis=1)]
-        return Judgement(points.y, trust.suspicion, likely, trust.noise_rate)
-    assert pairs.y is not None
-    words = np.array(["dissimilar", "similar"])
     with within_memory(points):
-        found = suspects.judge_pairs(
+        if pairs is None:
+            assert points.y is not None
+            return suspects.judge(points.X, points.y, trusted=trusted, random_state=seed, progress=progress)
+        assert pairs.y is not None
+        return suspects.judge_pairs(
             points.X[pairs.index], pairs.y, sample_weight=pairs.weight, random_state=seed
         )
-    given, likely = words[(pairs.y > 0).astype(int)], words[(found.similar > 0.5).astype(int)]
-    return Judgement(given, found.suspicion, likely, found.noise_rate)
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """Points with the labels that a review decided, and which of them it vouches for."""
+
+    points: Points
+    trusted: np.ndarray[Any, Any]  # (n,) bool
+    decisions: list[Any]
+    given: dict[int, str]  # the labels of the file, of the rows that have another now
+
+
+def corrected(points: Points, decisions: list[Any]) -> Corrected:
+    """The points after a review; the decisions must be about this file."""
+    from lptml.report.corrections import new_labels, standing, trusted_rows
+
+    assert points.y is not None
+    found = standing(decisions)
+    seen = {each.data for each in found if each.data}
+    if seen - {points.table.digest}:
+        message = "is not the file that the corrections are about: it changed since; review it anew"
+        raise InputError(message, points.table.source)
+    numbers = points.table.row_numbers
+    place = {int(row): i for i, row in enumerate(numbers)}
+    known = [each for each in found if each.row in place]  # others were left out by an option
+    labels = points.y.astype(object)
+    here = [replace(each, row=place[each.row] + 1) for each in known]
+    try:
+        changes = new_labels(points.y.tolist(), here)
+    except ValueError as problem:
+        raise InputError(str(problem), points.table.source) from None
+    given = {row: str(labels[row]) for row in changes}
+    labels[[*changes]] = [*changes.values()]
+    changed = replace(points, y=labels.astype(str))
+    return Corrected(changed, trusted_rows(here, len(labels)), known, given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import click
@@ -109,6 +110,12 @@ def pairs_option(function: F) -> F:
     return click.option("--pairs", type=DATA, metavar="FILE", help=text)(function)
 
 
+def corrections_option(function: F) -> F:
+    """--corrections, decisions that were made in a review."""
+    text = "Decisions of a review: changed labels are taken, kept and changed ones are trusted."
+    return click.option("--corrections", type=DATA, metavar="FILE", help=text)(function)
+
+
 def force_option(function: F) -> F:
     """--force, which every command has that writes a file."""
     text = "Replace an existing file that holds something else than this command writes."
@@ -175,7 +182,7 @@ def prepared(table: Table, options: dict[str, Any], label: str | None) -> Points
     more = [f"note: {len(found) - MOST_NOTES} more; lptml check lists them"] * (len(found) > MOST_NOTES)
     for line in [f"note: {each.line()}" for each in found[:MOST_NOTES]] + more:
         note(line, quiet=options["quiet"] or options["as_json"])
-    return points
+    return replace(points, noticed=tuple(each.line() for each in found))
 
 
 def need_one_of(label: str | None, pairs: str | None, table: Table | None = None) -> None:

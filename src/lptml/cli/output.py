@@ -246,10 +246,10 @@ def json_line(value: Any) -> str:
     return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
-def note(message: str, *, quiet: bool = False) -> None:
+def note(message: str, *, quiet: bool = False, keep: str = "") -> None:
     """A message to the person at the terminal, on standard error."""
     if not quiet:
-        click.echo(visible(message), err=True)
+        click.echo(visible(message, keep), err=True)
 
 
 @contextlib.contextmanager

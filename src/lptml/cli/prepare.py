@@ -119,6 +119,8 @@ class Points:
     names: list[str]
     table: Table
     preparation: Preparation
+    label: str | None = None  # the column of labels
+    noticed: tuple[str, ...] = ()  # what a look at the table found
 
     @property
     def feature_names(self) -> list[str]:
@@ -182,7 +184,7 @@ def prepare(
     names = row_names(table, key)
     preparation = _learn(table, chosen, one_hot, impute)
     X = preparation.apply(table)
-    return Points(X, labels, names, table, preparation)
+    return Points(X, labels, names, table, preparation, label)
 
 
 def row_names(table: Table, key: str | None) -> list[str]:

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from lptml.cli.errors import InputError
-from lptml.cli.learner import features, judge, learn, load_model
+from lptml.cli.learner import Corrected, corrected, features, judge, learn, load_model
 from lptml.cli.options import (
     DATA,
     columns,
     common,
+    corrections_option,
     force_option,
     label_option,
     load_table,
@@ -48,6 +50,7 @@ from lptml.cli.prepare import Points
     show_default=True,
     help="Repetitions of the two-fold cross-validation of the accuracy; 0 leaves it out.",
 )
+@corrections_option
 @force_option
 @columns
 @reading
@@ -61,12 +64,14 @@ def report(
     output: str | None,
     title: str | None,
     repeats: int,
+    corrections: str | None,
     force: bool,
     **options: Any,
 ) -> None:
-    """Write one self-contained HTML page about DATA: accuracy before and after, the metric, the suspects.
+    """Write one self-contained HTML page about DATA: how many labels are wrong, which, and why.
 
-    The page needs no network and no server: send it, open it on a phone, print it.
+    In the page each suspect opens to its reasons; keep, change or leave it, then download corrections.csv for
+    `lptml apply`. The page needs no network and no server: send it, open it on a phone, print it.
 
     \b
     Examples:
@@ -78,22 +83,44 @@ def report(
     outputs = [(target, Kind.PAGE), (options["checkpoint"], Kind.CHECKPOINT)]
     check_outputs(
         *((path, kind) for path, kind in outputs if path is not None),
-        inputs=(data, pairs, model, options["regularizer"]),
+        inputs=(data, pairs, model, corrections, options["regularizer"]),
         force=force,
     )
     table = load_table(data, options)
     need_one_of(label, pairs, table)
     points = prepared(table, options, None if pairs else label)
     joined = read_pairs(pairs, points.names, key=options["key"]) if pairs else None
+    review = given_corrections(points, corrections, joined)
+    points = review.points
     learned = _stored(model, points) if model else learn(points, joined, options)
-    result = write_page(target, learned, points, joined, options, title=title, repeats=repeats)
+    result = write_page(target, learned, points, joined, options, title=title, repeats=repeats, review=review)
     if target != "-":
         emit(
             result,
             as_json=options["as_json"],
-            text=lambda: f"{result['summary']}\n{target}",
+            text=lambda: f"{result['summary']}\n{target}\n{after_page(target, points, joined)}",
             strong=[target],
         )
+
+
+def given_corrections(points: Points, path: str | None, joined: Pairs | None) -> Corrected:
+    """The points with the labels of --corrections, if it is given."""
+    if path is None:
+        return Corrected(points, np.zeros(len(points.X), dtype=bool), [], {})
+    if joined is not None:
+        raise click.UsageError("--corrections is about labels and does not go with --pairs")
+    from lptml.cli.correct import decisions
+
+    return corrected(points, decisions(path))
+
+
+def after_page(target: str, points: Points, joined: Pairs | None) -> str:
+    """What to do with a page."""
+    if joined is not None:
+        return "Next: open it in a browser"
+    clean = Path(points.table.source)
+    applied = ["lptml", "apply", str(clean), "corrections.csv", "-o", f"{clean.stem}-clean{clean.suffix}"]
+    return f"Next: open it, decide, download corrections.csv, then: {shlex.join(applied)}"
 
 
 def write_page(
@@ -105,37 +132,78 @@ def write_page(
     *,
     title: str | None = None,
     repeats: int = 1,
+    review: Corrected | None = None,
+    judged: Any = None,
 ) -> dict[str, Any]:
     """Judge, measure and write the page about a model; what there is to say about it."""
-    from lptml.report import labels_report, pairs_report
+    page, found = make_page(
+        learned, points, joined, options, title=title, repeats=repeats, review=review, judged=judged
+    )
+    html = page.html()
+    write_text(target, html)
+    return {
+        "report": target,
+        "bytes": len(html.encode()),
+        "n_suspects": int(found.suspects.sum()),
+        "noise_rate": found.noise_rate,
+        "summary": page.summary,
+    }
 
-    judged = judge(points, joined, options["random_state"])
+
+def make_page(
+    learned: Any,
+    points: Points,
+    joined: Pairs | None,
+    options: dict[str, Any],
+    *,
+    title: str | None = None,
+    repeats: int = 1,
+    review: Corrected | None = None,
+    judged: Any = None,
+) -> tuple[Any, Any]:
+    """The page about a model, and what was thought of the labels."""
+    from lptml.report import Source, labels_report, pairs_report
+
+    quiet = options["quiet"]
+    if judged is None:
+        trusted = None if review is None or joined is not None else review.trusted
+        with progress("judging labels", quiet=quiet) as advance:
+            judged = judge(points, joined, options["random_state"], trusted=trusted, progress=advance)
     shared: dict[str, Any] = {
-        "suspicion": judged.suspicion,
-        "n_suspects": judged.n_suspects,
         "names": points.names if options["key"] else None,
         "feature_names": points.feature_names,
         "title": title or Path(points.table.source).name,
         "repeats": repeats,
         "details": [("Command", shlex.join(["lptml", *sys.argv[1:]]))],
     }
-    with progress("accuracy", quiet=options["quiet"]) as advance:
+    with progress("measuring accuracy", quiet=quiet) as advance:
         shared["progress"] = advance
         if joined is None:
             assert points.y is not None
-            k = options["n_neighbors"] or getattr(learned, "n_neighbors", 4)
-            page = labels_report(learned, points.X, points.y, likely=judged.likely, neighbors=k, **shared)
+            k: Any = options["n_neighbors"] or getattr(learned, "n_neighbors", 4)
+            source = Source(
+                column=str(points.label),
+                digest=points.table.digest,
+                rows=points.table.row_numbers.tolist(),
+                decisions=[] if review is None else review.decisions,
+                given={} if review is None else review.given,
+                command=after_page("", points, None).rpartition("then: ")[2],
+            )
+            page = labels_report(
+                learned,
+                points.X,
+                points.y,
+                judged=judged,
+                neighbors=k,
+                noticed=points.noticed,
+                source=source,
+                **shared,
+            )
         else:
             assert joined.y is not None
-            page = pairs_report(learned, points.X, joined.index, joined.y, **shared)
-    html = page.html()
-    write_text(target, html)
-    return {
-        "report": target,
-        "bytes": len(html.encode()),
-        "n_suspects": judged.n_suspects,
-        "summary": page.summary,
-    }
+            doubt = {"suspicion": judged.suspicion, "n_suspects": int(judged.suspects.sum())}
+            page = pairs_report(learned, points.X, joined.index, joined.y, **doubt, **shared)
+    return page, judged
 
 
 def _stored(path: str, points: Points) -> Any:

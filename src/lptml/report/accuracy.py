@@ -104,8 +104,8 @@ def neighbour_accuracy(
         for kind, name in enumerate(names):
             seen = tested[kind] > 0
             if seen.any():
-                found = interval(right[kind, seen] / tested[kind, seen], weight[seen])
-                rows_of_table.append(Accuracy(name, *found, kind >= len(KINDS) - 1, against))
+                mean, low, high = interval(right[kind, seen] / tested[kind, seen], weight[seen])
+                rows_of_table.append(Accuracy(name, mean, low, high, kind >= len(KINDS) - 1, against))
     return rows_of_table, sum(not after for _, _, after in halves)
 
 

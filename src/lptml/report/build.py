@@ -126,7 +126,7 @@ def labels_report(
             "columns": [
                 {"name": "#", "kind": "rank", "values": _ranks(doubt)},
                 {"name": "Row", "kind": "row", "values": list(range(n))},
-                {"name": "Given", "kind": "class", "values": codes.tolist(), "filter": True},
+                {"name": "Given", "kind": "given", "values": codes.tolist(), "filter": True},
                 {"name": "Looks like", "kind": "class", "values": judged.suggested.tolist()},
                 {"name": "Suspicion", "kind": "suspicion", "values": _digits(doubt)},
                 {"name": "Verdict", "kind": "text", "values": [str(each) for each in judged.verdicts]},
@@ -143,20 +143,18 @@ def labels_report(
         "support": _support(estimator, points, codes, names),
     }
     tiles, summary = words.labels_headline(judged, accuracy)
+    notes = words.for_labels(estimator, judged, neighbors, splits)
+    if accuracy:
+        notes["accuracy"] += f" {cross_certify(points, codes)}"
     return Page(
         meta=words.meta(title, f"{n:,} rows, {d} features, {K} classes", data, classes.tolist())
         | {"suspects_title": "Review", "accuracy_title": "Before and after", "noticed": list(noticed)},
         summary=summary,
         tiles=tiles,
-        notes=words.notes(estimator, data, words.for_labels(estimator, judged, neighbors, splits)),
-        details=[*details, *_certified(accuracy, points, codes), *words.details(estimator)],
+        notes=words.notes(estimator, data, notes),
+        details=[*details, *words.details(estimator)],
         data=data,
     )
-
-
-def _certified(accuracy: list[Accuracy], points: NDArray[Any], codes: NDArray[Any]) -> list[tuple[str, str]]:
-    """What wrong labels cannot change, if the accuracy was asked for."""
-    return [("Certified", str(cross_certify(points, codes)))] if accuracy else []
 
 
 def pairs_report(

@@ -26,7 +26,7 @@ function undo() {
 }
 function correction(i) {
   const made = decisions.get(i) || { decision: "undo", label: "" };
-  return { row: fileRow(i), key: P.names ? P.names[i] : "", column: R.column, given: className(P.label[i]), decision: made.decision, label: made.label, data: R.digest };
+  return { row: fileRow(i), key: P.names ? P.names[i] : "", column: R.column, given: fileLabel(i), decision: made.decision, label: made.label, data: R.digest };
 }
 
 // Decisions are kept as soon as they are made: by the program that serves the page, or else by the browser.
@@ -99,7 +99,8 @@ function choice(text, key, pressed, act) {
   return button;
 }
 function detail(i) {
-  const given = P.label[i], other = R.suggested[i], made = decisions.get(i) || {};
+  const made = decisions.get(i) || {}, was = D.meta.classes.indexOf(fileLabel(i));
+  const given = was < 0 ? P.label[i] : was, other = R.suggested[i] === given ? P.label[i] : R.suggested[i];
   const box = make("div", { class: "detail" });
   const why = [R.verdicts[R.verdict[i]]];
   if (R.outlying[i] > 3) why.push(`lies ${number(R.outlying[i], 2)} times as far out as usual`);
@@ -111,8 +112,8 @@ function detail(i) {
   to.addEventListener("click", (event) => event.stopPropagation());
   to.addEventListener("change", change);
   box.append(make("div", { class: "bar answers" },
-    choice(`Keep ${shorten(className(given), 24)}`, "k", made.decision === "keep", () => answer("keep")),
-    choice(`Change to ${shorten(className(other), 24)}`, "c", made.decision === "change", () => answer("change")),
+    choice(`Keep ${shorten(fileLabel(i), 24)}`, "k", made.decision === "keep", () => answer("keep")),
+    choice(`Change to ${shorten(className(other), 24)}`, "c", made.decision === "change", () => answer("change", className(other))),
     choice("Cannot say", "u", made.decision === "unsure", () => answer("unsure")), make("label", {}, "or to ", to)));
   const reasons = R.open[i];
   if (!reasons) { box.append(make("p", { class: "note", text: `Reasons are kept for the ${Object.keys(R.open).length} most suspicious rows.` })); return box; }

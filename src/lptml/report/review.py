@@ -35,6 +35,8 @@ class Source:
         The number of each row in the file, from 1; by default 1, 2, 3, ...
     decisions : list of Correction
         Decisions that were made already.
+    given : dict
+        The labels of the file, of those rows whose label a decision changed; by position.
     command : str
         The command that applies the corrections.
     """
@@ -43,6 +45,7 @@ class Source:
     digest: str = ""
     rows: Sequence[int] | None = None
     decisions: list[Correction] = field(default_factory=list)
+    given: dict[int, str] = field(default_factory=dict)
     command: str = ""
 
 
@@ -76,6 +79,7 @@ def review_data(
         "column": source.column,
         "digest": source.digest,
         "command": source.command,
+        "given": {str(i): label for i, label in source.given.items()},
         "rows": numbers,
         "suggested": judged.suggested.tolist(),
         "verdict": verdicts,

@@ -6,9 +6,13 @@ const T = D.table; // { columns: [{ name, kind, values }], point: [...] or null,
 const PAGE = 25;
 const view = { sort: T.columns.findIndex((c) => c.kind === "suspicion"), down: true, page: 0, rows: [], open: null };
 
+// The label that the file has; a page about decisions that were made already was learned with others.
+const fileLabel = (i) => (R && R.given[i] !== undefined ? R.given[i] : className(P.label[i]));
+
 function cellText(column, i) {
   const value = column.values[i];
   if (column.kind === "class") return className(value);
+  if (column.kind === "given") return fileLabel(i);
   if (column.kind === "row") return rowName(value);
   if (column.kind === "suspicion") return value > 0.999 && value < 1 ? value.toFixed(5) : value.toFixed(3);
   if (column.kind === "real") return value === null ? "" : value.toFixed(3);
@@ -21,7 +25,7 @@ function cellText(column, i) {
 function sortKey(column, i) {
   const value = column.values[i];
   if (column.kind === "suspicion" && T.columns[0].kind === "rank") return -T.columns[0].values[i]; // equal when rounded
-  return column.kind === "class" || column.kind === "row" || column.kind === "decision" ? cellText(column, i) : value;
+  return ["class", "given", "row", "decision"].includes(column.kind) ? cellText(column, i) : value;
 }
 const compare = new Intl.Collator("en", { numeric: true }).compare;
 
@@ -103,9 +107,9 @@ function emptyText() {
 function cell(column, i) {
   const text = cellText(column, i);
   const td = make("td", { class: `${column.kind} ${numeric(column) ? "num" : ""}`, title: text });
-  if (column.kind === "class" && column.values[i] >= 0) {
+  if (column.kind === "class" || column.kind === "given") {
     const dot = make("span", { class: "dot" });
-    dot.style.background = classColour(column.values[i]);
+    dot.style.background = classColour(D.meta.classes.indexOf(text));
     td.append(dot);
   }
   if (column.kind === "suspicion") {

@@ -47,8 +47,8 @@ def labels_headline(judged: Any, accuracy: list[Accuracy]) -> tuple[list[Tile], 
         given, trusted = found[KINDS[-1], "given"], found[KINDS[-1], "trust"]
         after = found.get((AFTER, "trust"))
         lead += (
-            f" A vote of neighbours agrees with {given.mean:.1%} of the labels as given; of those we trust it "
-            f"gets {trusted.mean:.1%} right"
+            f" A vote of neighbours agrees with {given.mean:.1%} of the labels as given; of those we trust "
+            f"it gets {trusted.mean:.1%} right"
             + (f", and {after.mean:.1%} once the suggestions are taken." if after else ".")
         )
         note = f"{trusted.low:.0%} to {trusted.high:.0%}"
