@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import logging
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -25,10 +27,26 @@ class Display(Protocol):
     def show(self, done: int, text: str) -> None: ...
 
 
+_factory: Callable[[int, str], Display] | None = None
+
+
+@contextmanager
+def shown_by(factory: Callable[[int, str], Display]) -> Iterator[None]:
+    """Let displays be what ``factory(total, unit)`` makes, for a program that shows progress itself."""
+    global _factory
+    before, _factory = _factory, factory
+    try:
+        yield
+    finally:
+        _factory = before
+
+
 def make_display(verbose: int, total: int, unit: str = "trial") -> Display:
     """A display for ``total`` trials (or other units); nothing is shown when ``verbose`` is 0."""
     if not verbose:
         return _Silent()
+    if _factory is not None:
+        return _factory(total, unit)
     if importlib.util.find_spec("tqdm") is not None:
         return _TqdmBar(total, unit)
     if importlib.util.find_spec("rich") is not None:

@@ -295,7 +295,7 @@ def test_version_and_completion() -> None:
     completed = command(
         env=os.environ | {"_LPTML_COMPLETE": "bash_complete", "COMP_WORDS": "lptml re", "COMP_CWORD": "1"},
     )
-    assert completed.stdout.split() == ["plain,report", "plain,reproduce"]
+    assert completed.stdout.split() == ["plain,report", "plain,review", "plain,reproduce"]
 
 
 def test_no_colours_in_a_pipe() -> None:

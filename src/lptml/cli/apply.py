@@ -11,6 +11,7 @@ from lptml.cli.errors import InputError
 from lptml.cli.learner import embed, features, load_model
 from lptml.cli.options import (
     DATA,
+    Sectioned,
     common,
     force_option,
     label_option,
@@ -32,7 +33,7 @@ OUTPUT = click.option(
 )
 
 
-@click.command()
+@click.command(cls=Sectioned)
 @click.argument("model", type=MODEL)
 @click.argument("data", type=DATA)
 @OUTPUT
@@ -74,7 +75,7 @@ def transform(
         note(f"{output}: {len(Z)} rows, {Z.shape[1]} columns", quiet=quiet)
 
 
-@click.command()
+@click.command(cls=Sectioned)
 @click.argument("model", type=MODEL)
 @click.argument("data", type=DATA)
 @click.option(
@@ -124,7 +125,7 @@ def distance(
         note(f"{output}: {len(apart)} distances", quiet=quiet)
 
 
-@click.command()
+@click.command(cls=Sectioned)
 @click.argument("model", type=MODEL)
 @click.argument("data", type=DATA)
 @label_option

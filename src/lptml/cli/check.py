@@ -10,6 +10,7 @@ from lptml.cli.errors import INPUT, one_line, quoted
 from lptml.cli.findings import Finding, Problem, command_line, look
 from lptml.cli.options import (
     DATA,
+    Sectioned,
     asked_of,
     columns,
     common,
@@ -22,7 +23,7 @@ from lptml.cli.output import emit
 from lptml.cli.tables import Table
 
 
-@click.command()
+@click.command(cls=Sectioned)
 @click.argument("data", type=DATA)
 @label_option
 @columns

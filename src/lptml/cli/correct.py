@@ -9,12 +9,12 @@ import click
 
 from lptml._cells import fingerprint
 from lptml.cli.errors import InputError, quoted
-from lptml.cli.options import DATA, common, force_option, label_option, load_table, reading
+from lptml.cli.options import DATA, Sectioned, common, force_option, label_option, load_table, reading
 from lptml.cli.output import check_outputs, emit, replacing, table_kind
 from lptml.cli.readers import read_bytes
 
 
-@click.command()
+@click.command(cls=Sectioned)
 @click.argument("data", type=DATA)
 @click.argument("corrections", type=click.Path(dir_okay=True))
 @click.option("-o", "--output", required=True, metavar="CLEAN", help="The corrected table.")

@@ -420,8 +420,8 @@ def command_line(
     words = ["lptml", command, data, *(["--label", asked.label] if asked.label else [])]
     words += ["--key", key] if key else []
     features = [name for name in asked.features if name not in drop]
-    words += ["--features", _listed(features)] if features else []
-    words += ["--drop", _listed(drop)] if drop and not features else []
+    words += ["--features", listed(features)] if features else []
+    words += ["--drop", listed(drop)] if drop and not features else []
     for cell in na:
         words += ["--na", cell]
     words += ["--impute", impute] if impute else []
@@ -429,7 +429,8 @@ def command_line(
     return shlex.join([*words, *reading])
 
 
-def _listed(names: list[str]) -> str:
+def listed(names: Iterable[str]) -> str:
+    """Names of columns as --drop and --features take them."""
     return ",".join(
         '"' + name.replace('"', '""') + '"' if "," in name or '"' in name else name for name in names
     )

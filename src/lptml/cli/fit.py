@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from pathlib import Path
 from typing import Any
 
 import click
 
+from lptml.cli.bar import working
 from lptml.cli.errors import INTERRUPTED
 from lptml.cli.learner import learn, save_model
 from lptml.cli.options import (
     DATA,
+    Sectioned,
+    column_words,
     columns,
     common,
+    corrections_option,
     force_option,
     label_option,
     load_table,
@@ -21,14 +26,15 @@ from lptml.cli.options import (
     pairs_option,
     prepared,
     reading,
+    reading_words,
 )
 from lptml.cli.output import Kind, check_outputs, emit
 from lptml.cli.pairs import read_pairs
 from lptml.cli.parameters import learner
-from lptml.cli.report import write_page
+from lptml.cli.report import given_corrections, judged, make_page, write_page
 
 
-@click.command()
+@click.command(cls=Sectioned)
 @click.argument("data", type=DATA)
 @label_option
 @pairs_option
@@ -36,6 +42,7 @@ from lptml.cli.report import write_page
     "-o", "--output", metavar="MODEL", help="Where to store the model. [default: DATA's name + .model.npz]"
 )
 @click.option("--report", metavar="FILE", help="Also write the page of lptml report, without starting anew.")
+@corrections_option
 @force_option
 @columns
 @reading
@@ -47,6 +54,7 @@ def fit(
     pairs: str | None,
     output: str | None,
     report: str | None,
+    corrections: str | None,
     force: bool,
     **options: Any,
 ) -> None:
@@ -71,29 +79,37 @@ def fit(
     outputs = [(target, Kind.MODEL), (report, Kind.PAGE), (options["checkpoint"], Kind.CHECKPOINT)]
     check_outputs(
         *((path, kind) for path, kind in outputs if path is not None),
-        inputs=(data, pairs, options["regularizer"]),
+        inputs=(data, pairs, corrections, options["regularizer"]),
         force=force,
     )
-    table = load_table(data, options)
-    need_one_of(label, pairs, table)
-    points = prepared(table, options, None if pairs else label)
-    joined = read_pairs(pairs, points.names, key=options["key"]) if pairs else None
-    from lptml.report.views import constraint_kind  # after the usage errors, which answer at once
+    stages = {"learning": 6.0, "judging_labels": 2.0} | (
+        {} if report is None else {"measuring_accuracy": 4.0}
+    )
+    with working(options["quiet"], **stages):
+        table = load_table(data, options)
+        need_one_of(label, pairs, table)
+        points = prepared(table, options, None if pairs else label)
+        joined = read_pairs(pairs, points.names, key=options["key"]) if pairs else None
+        review = given_corrections(points, corrections, joined)
+        points = review.points
+        start = time.perf_counter()
+        model = learn(points, joined, options)
+        seconds = time.perf_counter() - start
+        save_model(model, target, quiet=options["quiet"])
+        interrupted = "interrupted" in str(model.status_).lower()
+        found = None if interrupted else judged(review, joined, options)
+        about_page = {}
+        if report is not None and not interrupted:
+            about_page = write_page(report, make_page(model, review, joined, found, options), found)
+    from lptml.report.views import constraint_kind
 
-    start = time.perf_counter()
-    model = learn(points, joined, options)
-    seconds = time.perf_counter() - start
-    save_model(model, target, quiet=options["quiet"])
-    interrupted = "interrupted" in str(model.status_).lower()
-    about_page = {}
-    if report is not None and not interrupted:
-        about_page = write_page(report, model, points, joined, options)
     result: dict[str, Any] = {
         "model": target,
         "rows": len(points.X),
         "features": points.X.shape[1],
         "pairs": None if joined is None else len(joined.index),
         "classes": None if points.y is None else len(model.classes_),
+        **_findings(found),
         "constraints": constraint_kind(model),
         "bounds": model.bounds_,
         **_settings(model),
@@ -106,11 +122,38 @@ def fit(
         "status": model.status_,
         "seconds": seconds,
         **about_page,
+        "next": _next(data, label, pairs, target, report, options),
     }
     written = [path for path in (target, report) if path is not None]
     emit(result, as_json=options["as_json"], text=lambda: summary(model, result), strong=written)
     if interrupted:
         click.get_current_context().exit(INTERRUPTED)
+
+
+def _findings(found: Any) -> dict[str, Any]:
+    """What was found about the labels or the verdicts."""
+    if found is None:
+        return {}
+    return {
+        "n_suspects": int(found.suspects.sum()),
+        "noise_rate": found.noise_rate,
+        "noise_interval": list(found.noise_interval),
+        "can_judge": found.can_judge,
+    }
+
+
+def _next(
+    data: str, label: str | None, pairs: str | None, target: str, report: str | None, options: dict[str, Any]
+) -> str:
+    """The command that most people want next."""
+    key = ["--key", options["key"]] if options["key"] else []
+    if pairs:
+        words = ["lptml", "suspects", data, *key, "--pairs", pairs]
+    elif data == "-":
+        words = ["lptml", "transform", target, "DATA"]
+    else:
+        words = ["lptml", "review", data, *(["--label", label] if label else []), *key]
+    return shlex.join([*words, *column_words(options), *reading_words(options)])
 
 
 def _settings(model: Any) -> dict[str, Any]:
@@ -126,15 +169,18 @@ def _settings(model: Any) -> dict[str, Any]:
 
 
 def summary(model: Any, result: dict[str, Any]) -> str:
-    """What fit says to a person."""
+    """What fit says to a person: what was found, then how, then the next command."""
     from lptml.report.views import trivial_name
     from lptml.report.words import choice, constraints_name, trials
 
     what = f"{result['pairs']} pairs" if result["pairs"] else f"{result['classes']} classes"
     trivial, proven = trivial_name(model), (result["lower_bound"] or 0.0) > 0
     bound = f"; no metric violates less than {result['lower_bound']:.2%}" if proven else ""
-    lines = [
-        f"{result['rows']} rows, {result['features']} features, {what}",
+    lines = [f"{result['rows']} rows, {result['features']} features, {what}"]
+    if "n_suspects" in result:
+        lines += _in_words(result, "verdicts" if result["pairs"] else "labels")
+    lines += [
+        "",
         f"violated   {result['violation_rate']:.2%} of the {constraints_name(model)} "
         f"({result['n_violations']}){bound}",
         f"{trivial.partition(' ')[0]:10} {result['trivial_rate']:.2%} are violated by the {trivial}",
@@ -150,8 +196,24 @@ def summary(model: Any, result: dict[str, Any]) -> str:
         f"model      {result['model']}",
     ]
     if "report" in result:
-        lines += [f"report     {result['report']}", result["summary"]]
-    return "\n".join(lines)
+        lines += [f"report     {result['report']}"]
+    return "\n".join([*lines, "", f"Next: {result['next']}"])
+
+
+def _in_words(result: dict[str, Any], noun: str) -> list[str]:
+    """How many labels look wrong, how many are, and whether that can be told."""
+    n, (low, high) = result["n_suspects"], result["noise_interval"]
+    look = (
+        f"{n} {noun if n != 1 else noun[:-1]} look{'s' * (n == 1)} wrong"
+        if n
+        else f"no {noun[:-1]} looks wrong"
+    )
+    lines = [f"{look}; about {result['noise_rate']:.1%} are (likely {low:.1%} to {high:.1%})"]
+    if not result["can_judge"]:
+        lines.append(
+            f"the features say too little to judge: a {noun[:-1]} that is not listed may be wrong too"
+        )
+    return lines
 
 
 def _target(data: str, output: str | None) -> str:

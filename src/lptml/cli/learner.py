@@ -6,7 +6,6 @@ No other module of the command line knows an estimator, but for ``parameters``, 
 from __future__ import annotations
 
 import contextlib
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from lptml.cli.bar import progress, shows
 from lptml.cli.errors import InputError, OutputError, one_line
 from lptml.cli.output import note
 from lptml.cli.pairs import Pairs
@@ -24,9 +24,9 @@ from lptml.cli.tables import Table
 
 def learn(points: Points, pairs: Pairs | None, options: dict[str, Any]) -> Any:
     """Fit the estimator that suits the input; it carries the preparation of its features."""
-    verbose = int(sys.stderr.isatty() and not options["quiet"])
-    model = make_estimator(options, supervised=pairs is None, verbose=verbose)
-    with noted(options["quiet"]), within_memory(points):
+    quiet = options["quiet"]
+    with progress("learning", quiet=quiet), noted(quiet), within_memory(points):
+        model = make_estimator(options, supervised=pairs is None, verbose=int(shows()))
         if pairs is None:
             model.fit(points.X, points.y)
         else:

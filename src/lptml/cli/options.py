@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from lptml.cli.errors import InputError, Refused
-from lptml.cli.findings import Asked, Problem, command_line, look
+from lptml.cli.findings import Asked, Problem, command_line, listed, look
 from lptml.cli.output import note
 from lptml.cli.prepare import IMPUTE, Points, prepare
 from lptml.cli.readers import FORMATS, read_table
@@ -19,6 +19,31 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 MOST_NOTES = 5  # findings that a command tells before it starts
 DATA = click.Path(dir_okay=True, allow_dash=True)
+
+
+class Advanced(click.Option):
+    """An option of the algorithm, which most people never need."""
+
+
+class Reading(click.Option):
+    """An option about how a file is read."""
+
+
+class Sectioned(click.Command):
+    """A command whose help has the options that most people need first."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options in sections."""
+        sections: dict[str, list[tuple[str, str]]] = {"Options": [], "Reading DATA": [], "Advanced": []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None and isinstance(parameter, click.Option):
+                kinds = {Advanced: "Advanced", Reading: "Reading DATA"}
+                sections[kinds.get(type(parameter), "Options")].append(record)
+        for name, records in sections.items():
+            if records:
+                with formatter.section(name):
+                    formatter.write_dl(records)
 
 
 def stacked(options: list[Callable[[F], F]]) -> Callable[[F], F]:
@@ -47,21 +72,32 @@ def reading(function: F) -> F:
         [
             click.option(
                 "--format",
+                cls=Reading,
                 type=click.Choice(FORMATS),
                 default="auto",
                 help="Format of DATA; by default its name and first bytes tell.",
             ),
             click.option(
-                "--delimiter", metavar="CHAR", help="Between the cells of a CSV file; guessed by default."
+                "--delimiter",
+                cls=Reading,
+                metavar="CHAR",
+                help="Between the cells of a CSV file; guessed by default.",
             ),
-            click.option("--encoding", default="utf-8", show_default=True, help="Of a text file."),
+            click.option(
+                "--encoding", cls=Reading, default="utf-8", show_default=True, help="Of a text file."
+            ),
             click.option(
                 "--header/--no-header",
+                cls=Reading,
                 default=True,
                 help="Whether the first line of a CSV file names the columns; without, they are 1, 2, 3, ...",
             ),
             click.option(
-                "--na", multiple=True, metavar="TEXT", help="A text that means 'no value'; may be repeated."
+                "--na",
+                cls=Reading,
+                multiple=True,
+                metavar="TEXT",
+                help="A text that means 'no value'; may be repeated.",
             ),
         ]
     )(function)
@@ -155,6 +191,16 @@ def reading_words(options: dict[str, Any]) -> list[str]:
     words += [] if options["encoding"] == "utf-8" else ["--encoding", options["encoding"]]
     words += [] if options["header"] else ["--no-header"]
     return [*words, *(word for text in options["na"] for word in ("--na", text))]
+
+
+def column_words(options: dict[str, Any]) -> list[str]:
+    """The column options that were given but for the key, as they are typed."""
+    words: list[str] = []
+    for name in ("features", "drop"):
+        words += [f"--{name}", listed(options[name])] if options[name] else []
+    words += ["--impute", options["impute"]] if options["impute"] else []
+    flags = ("one_hot", "drop_unlabelled", "drop_duplicates")
+    return [*words, *(f"--{name.replace('_', '-')}" for name in flags if options[name])]
 
 
 def asked_of(table: Table, options: dict[str, Any], label: str | None) -> Asked:

@@ -23,6 +23,8 @@ import numpy as np
 
 from lptml import _files
 from lptml._cells import is_number, written
+from lptml.cli.bar import progress as progress
+from lptml.cli.bar import say
 from lptml.cli.delimited import guess_delimiter, split_rows
 from lptml.cli.errors import InputError, OutputError, visible
 
@@ -249,40 +251,4 @@ def json_line(value: Any) -> str:
 def note(message: str, *, quiet: bool = False, keep: str = "") -> None:
     """A message to the person at the terminal, on standard error."""
     if not quiet:
-        click.echo(visible(message, keep), err=True)
-
-
-@contextlib.contextmanager
-def progress(label: str, *, quiet: bool) -> Iterator[Callable[[int, int | None], None]]:
-    """A bar with the time left on a terminal; nothing elsewhere.  Yields ``advance(done, total)``."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda done, total: None
-        return
-    try:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
-    except ImportError:
-        yield lambda done, total: None
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(label, total=None)
-
-        def advance(done: int, total: int | None) -> None:
-            bar.update(task, completed=done, total=total)
-
-        yield advance
+        say(visible(message, keep))

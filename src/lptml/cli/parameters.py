@@ -12,7 +12,7 @@ import click
 import numpy as np
 
 from lptml.cli.errors import InputError
-from lptml.cli.options import DATA, F, stacked
+from lptml.cli.options import DATA, Advanced, F, stacked
 from lptml.cli.readers import read_table
 
 Option = tuple[str, dict[str, Any], str]  # its name, settings and help
@@ -177,7 +177,9 @@ LISTED = ("prior", "shrinkage", "temperature")  # parameters whose name has an s
 def learner(function: F) -> F:
     """Add every option of the learner to a command."""
     options = [CROSS_VALIDATE, *LABELS, *GRID, *CHOICE, *COMMON, *SINGLE]
-    return stacked([click.option(name, help=text, **settings) for name, settings, text in options])(function)
+    return stacked(
+        [click.option(name, help=text, cls=Advanced, **settings) for name, settings, text in options]
+    )(function)
 
 
 def parameter_name(option: str) -> str:

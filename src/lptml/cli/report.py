@@ -10,10 +10,12 @@ from typing import Any
 import click
 import numpy as np
 
+from lptml.cli.bar import progress, working
 from lptml.cli.errors import InputError
 from lptml.cli.learner import Corrected, corrected, features, judge, learn, load_model
 from lptml.cli.options import (
     DATA,
+    Sectioned,
     columns,
     common,
     corrections_option,
@@ -25,13 +27,13 @@ from lptml.cli.options import (
     prepared,
     reading,
 )
-from lptml.cli.output import Kind, check_outputs, emit, progress, write_text
+from lptml.cli.output import Kind, check_outputs, emit, write_text
 from lptml.cli.pairs import Pairs, read_pairs
 from lptml.cli.parameters import learner
 from lptml.cli.prepare import Points
 
 
-@click.command()
+@click.command(cls=Sectioned)
 @click.argument("data", type=DATA)
 @label_option
 @pairs_option
@@ -86,19 +88,27 @@ def report(
         inputs=(data, pairs, model, corrections, options["regularizer"]),
         force=force,
     )
-    table = load_table(data, options)
-    need_one_of(label, pairs, table)
-    points = prepared(table, options, None if pairs else label)
-    joined = read_pairs(pairs, points.names, key=options["key"]) if pairs else None
-    review = given_corrections(points, corrections, joined)
-    points = review.points
-    learned = _stored(model, points) if model else learn(points, joined, options)
-    result = write_page(target, learned, points, joined, options, title=title, repeats=repeats, review=review)
+    with working(
+        options["quiet"], learning=0.1 if model else 6.0, judging_labels=2.0, measuring_accuracy=4.0
+    ):
+        table = load_table(data, options)
+        need_one_of(label, pairs, table)
+        points = prepared(table, options, None if pairs else label)
+        joined = read_pairs(pairs, points.names, key=options["key"]) if pairs else None
+        review = given_corrections(points, corrections, joined)
+        points = review.points
+        learned = _stored(model, points) if model else learn(points, joined, options)
+        found = judged(review, joined, options)
+        page = make_page(learned, review, joined, found, options, title=title, repeats=repeats)
+    result = write_page(target, page, found)
+    following = "open it in a browser"
+    if joined is None:
+        following = f"open it, decide, download corrections.csv, then: {apply_command(points)}"
     if target != "-":
         emit(
             result,
             as_json=options["as_json"],
-            text=lambda: f"{result['summary']}\n{target}\n{after_page(target, points, joined)}",
+            text=lambda: f"{result['summary']}\n{target}\nNext: {following}",
             strong=[target],
         )
 
@@ -114,31 +124,20 @@ def given_corrections(points: Points, path: str | None, joined: Pairs | None) ->
     return corrected(points, decisions(path))
 
 
-def after_page(target: str, points: Points, joined: Pairs | None) -> str:
-    """What to do with a page."""
-    if joined is not None:
-        return "Next: open it in a browser"
-    clean = Path(points.table.source)
-    applied = ["lptml", "apply", str(clean), "corrections.csv", "-o", f"{clean.stem}-clean{clean.suffix}"]
-    return f"Next: open it, decide, download corrections.csv, then: {shlex.join(applied)}"
+def apply_command(points: Points, file: str = "corrections.csv") -> str:
+    """The command that applies decisions about these points."""
+    data = Path(points.table.source)
+    return shlex.join(["lptml", "apply", str(data), file, "-o", f"{data.stem}-clean{data.suffix}"])
 
 
-def write_page(
-    target: str,
-    learned: Any,
-    points: Points,
-    joined: Pairs | None,
-    options: dict[str, Any],
-    *,
-    title: str | None = None,
-    repeats: int = 1,
-    review: Corrected | None = None,
-    judged: Any = None,
-) -> dict[str, Any]:
-    """Judge, measure and write the page about a model; what there is to say about it."""
-    page, found = make_page(
-        learned, points, joined, options, title=title, repeats=repeats, review=review, judged=judged
-    )
+def judged(review: Corrected, joined: Pairs | None, options: dict[str, Any]) -> Any:
+    """What is thought of the labels, those that a review vouches for being trusted."""
+    with progress("judging labels", quiet=options["quiet"]) as advance:
+        return judge(review.points, joined, options["random_state"], trusted=review.trusted, progress=advance)
+
+
+def write_page(target: str, page: Any, found: Any) -> dict[str, Any]:
+    """Write a page; what there is to say about it."""
     html = page.html()
     write_text(target, html)
     return {
@@ -152,23 +151,18 @@ def write_page(
 
 def make_page(
     learned: Any,
-    points: Points,
+    review: Corrected,
     joined: Pairs | None,
+    found: Any,
     options: dict[str, Any],
     *,
     title: str | None = None,
     repeats: int = 1,
-    review: Corrected | None = None,
-    judged: Any = None,
-) -> tuple[Any, Any]:
-    """The page about a model, and what was thought of the labels."""
+) -> Any:
+    """The page about a model and what was found about the labels."""
     from lptml.report import Source, labels_report, pairs_report
 
-    quiet = options["quiet"]
-    if judged is None:
-        trusted = None if review is None or joined is not None else review.trusted
-        with progress("judging labels", quiet=quiet) as advance:
-            judged = judge(points, joined, options["random_state"], trusted=trusted, progress=advance)
+    points = review.points
     shared: dict[str, Any] = {
         "names": points.names if options["key"] else None,
         "feature_names": points.feature_names,
@@ -176,34 +170,31 @@ def make_page(
         "repeats": repeats,
         "details": [("Command", shlex.join(["lptml", *sys.argv[1:]]))],
     }
-    with progress("measuring accuracy", quiet=quiet) as advance:
+    with progress("measuring accuracy", quiet=options["quiet"]) as advance:
         shared["progress"] = advance
-        if joined is None:
-            assert points.y is not None
-            k: Any = options["n_neighbors"] or getattr(learned, "n_neighbors", 4)
-            source = Source(
-                column=str(points.label),
-                digest=points.table.digest,
-                rows=points.table.row_numbers.tolist(),
-                decisions=[] if review is None else review.decisions,
-                given={} if review is None else review.given,
-                command=after_page("", points, None).rpartition("then: ")[2],
-            )
-            page = labels_report(
-                learned,
-                points.X,
-                points.y,
-                judged=judged,
-                neighbors=k,
-                noticed=points.noticed,
-                source=source,
-                **shared,
-            )
-        else:
+        if joined is not None:
             assert joined.y is not None
-            doubt = {"suspicion": judged.suspicion, "n_suspects": int(judged.suspects.sum())}
-            page = pairs_report(learned, points.X, joined.index, joined.y, **doubt, **shared)
-    return page, judged
+            doubt = {"suspicion": found.suspicion, "n_suspects": int(found.suspects.sum())}
+            return pairs_report(learned, points.X, joined.index, joined.y, **doubt, **shared)
+        assert points.y is not None
+        source = Source(
+            column=str(points.label),
+            digest=points.table.digest,
+            rows=points.table.row_numbers.tolist(),
+            decisions=review.decisions,
+            given=review.given,
+            command=apply_command(points),
+        )
+        return labels_report(
+            learned,
+            points.X,
+            points.y,
+            judged=found,
+            neighbors=options["n_neighbors"] or getattr(learned, "n_neighbors", 4),
+            noticed=points.noticed,
+            source=source,
+            **shared,
+        )
 
 
 def _stored(path: str, points: Points) -> Any:

@@ -10,11 +10,13 @@ from typing import Any
 import click
 import numpy as np
 
+from lptml.cli.bar import working
 from lptml.cli.correct import decisions
 from lptml.cli.errors import InputError
-from lptml.cli.learner import Corrected, corrected, judge, learn
+from lptml.cli.learner import Corrected, corrected, learn
 from lptml.cli.options import (
     DATA,
+    Sectioned,
     columns,
     common,
     label_option,
@@ -23,13 +25,13 @@ from lptml.cli.options import (
     prepared,
     reading,
 )
-from lptml.cli.output import emit, note, progress
+from lptml.cli.output import emit, note
 from lptml.cli.parameters import learner
 from lptml.cli.prepare import Points
-from lptml.cli.report import after_page, make_page
+from lptml.cli.report import apply_command, judged, make_page
 
 
-@click.command()
+@click.command(cls=Sectioned)
 @click.argument("data", type=DATA)
 @label_option
 @click.option(
@@ -84,7 +86,8 @@ def review(
         if accept:
             session.accept(journal)
             return
-        session.learn(journal.standing())
+        with working(options["quiet"], learning=6.0, judging_labels=2.0, measuring_accuracy=4.0):
+            session.learn(journal.standing())
         server = ReviewServer(journal, session.render, session.refit, session.labels, port)
         note(f"{server.url}\nCtrl-C ends the review; every decision is in {file}", keep="\n")
         if browser:
@@ -130,9 +133,8 @@ class Session:
         """Learn from the decisions, and make the page."""
         now = corrected(self.points, standing)
         model = learn(now.points, None, self.options)
-        self.page, self.judged = make_page(
-            model, now.points, None, self.options, title=self.title, review=now
-        )
+        self.judged = judged(now, None, self.options)
+        self.page = make_page(model, now, None, self.judged, self.options, title=self.title)
         return now
 
     def refit(self, standing: list[Any]) -> str:
@@ -163,10 +165,7 @@ class Session:
 
         now = corrected(self.points, journal.standing())
         assert now.points.y is not None
-        with progress("judging labels", quiet=self.options["quiet"]) as advance:
-            found = judge(
-                now.points, None, self.options["random_state"], trusted=now.trusted, progress=advance
-            )
+        found = judged(now, None, self.options)
         classes = np.unique(now.points.y)
         rows = self.points.table.row_numbers
         decided = {each.row for each in journal.standing()}
@@ -190,7 +189,9 @@ class Session:
         """What the review came to, and the next command."""
         kinds = [each.decision.value for each in standing]
         counts = {kind: kinds.count(kind) for kind in ("change", "keep", "unsure")}
-        following = after_page("", self.points, None).rpartition("then: ")[2]
-        following = following.replace("corrections.csv", self.file, 1)
         words = f"{counts['change']} labels to change, {counts['keep']} to keep, {counts['unsure']} undecided"
-        return {"corrections": self.file, **counts, "summary": f"{words}: {self.file}\nNext: {following}"}
+        return {
+            "corrections": self.file,
+            **counts,
+            "summary": f"{words}: {self.file}\nNext: {apply_command(self.points, self.file)}",
+        }

@@ -12,10 +12,11 @@ import numpy as np
 from click.shell_completion import get_completion_class
 
 from lptml._version import __version__
+from lptml.cli.bar import progress
 from lptml.cli.errors import InputError
 from lptml.cli.learner import searcher
 from lptml.cli.options import common, force_option
-from lptml.cli.output import check_outputs, emit, note, progress, table_kind, write_columns, write_text
+from lptml.cli.output import check_outputs, emit, note, table_kind, write_columns, write_text
 
 BENCH_DATA = ("synthetic", "iris", "wine")
 BENCH_COLUMNS = ("data", "rows", "features", "cpu_seconds", "violation_rate", "trivial_rate", "lower_bound")

@@ -1,7 +1,7 @@
 // Rows of text as CSV. What a spreadsheet would execute stands behind an apostrophe, as text does there.
 function csvText(rows) {
   const formula = (text) => /^'*\s*[=+\-@＝＋－＠]/.test(text) && Number.isNaN(Number(text.replace(/^'+/, "")));
-  const quoted = (text) => (/[",\n\r]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text);
+  const quoted = (text) => (!text || /[",\n\r]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text);
   return rows.map((row) => row.map((text) => quoted(formula(text) ? "'" + text : text)).join(",") + "\n").join("");
 }
 function offer(name, rows) {
