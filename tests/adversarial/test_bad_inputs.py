@@ -60,7 +60,6 @@ REFUSED = {
     "y with 0 and 1": (LPTML(), (PAIRS, (Y + 1) // 2), {}, r"0/1 labels: pass 2 \* y - 1"),
     "y with three values": (LPTML(), (PAIRS, np.arange(40) % 3 - 1), {}, r"y must be \+1"),
     "y of strings": (LPTML(), (PAIRS, np.where(Y > 0, "same", "other")), {}, r"y must hold the numbers"),
-    "y of booleans": (LPTML(), (PAIRS, Y > 0), {}, r"y must hold the numbers"),
     "y with NaN": (LPTML(), (PAIRS, with_value(Y, np.nan, 2)), {}, r"y contains NaN"),
     "y in two dimensions": (LPTML(), (PAIRS, np.stack([Y, Y], 1)), {}, r"1d array"),
     "only similar pairs": (LPTML(), (PAIRS, np.ones(40)), {}, r"just one class, similar"),

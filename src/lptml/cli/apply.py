@@ -19,9 +19,10 @@ from lptml.cli.options import (
     need_one_of,
     pairs_option,
     reading,
+    tuples_options,
 )
 from lptml.cli.output import check_outputs, emit, note, table_kind, write_columns
-from lptml.cli.pairs import Pairs, read_pairs
+from lptml.cli.pairs import Pairs, Tuples, read_pairs, read_tuples
 from lptml.cli.prepare import check_labels, row_names
 from lptml.points.nearest import majority
 
@@ -130,6 +131,7 @@ def distance(
 @click.argument("data", type=DATA)
 @label_option
 @pairs_option
+@tuples_options
 @KEY
 @click.option(
     "--n-neighbors", type=click.IntRange(min=1), default=4, show_default=True, help="Neighbours that vote."
@@ -142,6 +144,8 @@ def score(
     data: str,
     label: str | None,
     pairs: str | None,
+    triplets: str | None,
+    quadruplets: str | None,
     key: str | None,
     n_neighbors: int,
     certify: bool,
@@ -149,10 +153,11 @@ def score(
     quiet: bool,
     **options: Any,
 ) -> None:
-    """How well the metric of MODEL predicts the labels of DATA, or the verdicts on its pairs.
+    """How well the metric of MODEL predicts the labels of DATA, or verdicts and comparisons of its rows.
 
     With --label: leave-one-out accuracy of the k-NN rule, and that of the Euclidean distance. With --pairs:
-    ROC AUC of the distances and accuracy at the model's threshold. Use rows that fit has not seen.
+    ROC AUC of the distances and accuracy at the model's threshold. With --triplets or --quadruplets: the
+    share of comparisons that the metric gets right. Use rows that fit has not seen.
 
     --certify asks MODEL, if it is a CertifiedKNeighborsClassifier. No learned metric has a certificate, so of
     other models it says what such a classifier would have: each half of DATA certifies the other.
@@ -165,12 +170,16 @@ def score(
     """
     learned = load_model(model)
     table = load_table(data, options)
-    need_one_of(label, pairs, table)
-    label = None if pairs else label or table.roles.get("label")
+    need_one_of(label, pairs, table, triplets=triplets, quadruplets=quadruplets)
+    compared = triplets or quadruplets
+    label = None if pairs or compared else label or table.roles.get("label")
     X = features(learned, table, (key, label))
-    if certify and pairs:
-        raise click.UsageError("--certify is for labels: give --label, not --pairs")
-    if pairs:
+    if certify and (pairs or compared):
+        raise click.UsageError("--certify is for labels: give --label with it")
+    if compared:
+        told = read_tuples(compared, row_names(table, key), key=key, width=3 if triplets else 4)
+        result = _score_tuples(learned, X, told)
+    elif pairs:
         result = _score_pairs(learned, X, read_pairs(pairs, row_names(table, key), key=key))
     else:
         assert label is not None
@@ -236,6 +245,18 @@ def _score_pairs(model: Any, X: np.ndarray[Any, Any], pairs: Pairs) -> dict[str,
     if threshold is not None:
         right = np.where(apart <= threshold, 1, -1) == pairs.y
         result["accuracy"] = float(np.average(right, weights=weight))
+    return result
+
+
+def _score_tuples(model: Any, X: np.ndarray[Any, Any], told: Tuples) -> dict[str, Any]:
+    """The share of comparisons that are in the right order; a tie is half right."""
+    result: dict[str, Any] = {told.kind: len(told.index)}
+    first = told.index[:, :2]
+    second = told.index[:, [0, 2]] if told.index.shape[1] == 3 else told.index[:, 2:]
+    for name, Z in (("accuracy", embed(model, X)), ("euclidean_accuracy", X)):
+        near, far = (np.linalg.norm(Z[i[:, 0]] - Z[i[:, 1]], axis=1) for i in (first, second))
+        right = (np.sign(far - near) + 1) / 2
+        result[name] = float(np.average(right, weights=told.weight))
     return result
 
 

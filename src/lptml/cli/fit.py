@@ -27,9 +27,10 @@ from lptml.cli.options import (
     prepared,
     reading,
     reading_words,
+    tuples_options,
 )
 from lptml.cli.output import Kind, check_outputs, emit
-from lptml.cli.pairs import read_pairs
+from lptml.cli.pairs import Pairs, Tuples, read_pairs, read_tuples
 from lptml.cli.parameters import learner
 from lptml.cli.report import given_corrections, judged, make_page, write_page
 
@@ -38,6 +39,7 @@ from lptml.cli.report import given_corrections, judged, make_page, write_page
 @click.argument("data", type=DATA)
 @label_option
 @pairs_option
+@tuples_options
 @click.option(
     "-o", "--output", metavar="MODEL", help="Where to store the model. [default: DATA's name + .model.npz]"
 )
@@ -52,6 +54,8 @@ def fit(
     data: str,
     label: str | None,
     pairs: str | None,
+    triplets: str | None,
+    quadruplets: str | None,
     output: str | None,
     report: str | None,
     corrections: str | None,
@@ -69,9 +73,12 @@ def fit(
       lptml fit wine.csv --label class --temperature 0.1 --temperature 0.3 -o wine.model.npz
       lptml fit wine.csv --label class --constraints all --bounds 0.8 --max-trials 2000
       lptml fit bottles.csv --key id --pairs verdicts.csv
+      lptml fit bottles.csv --key id --triplets nearer.csv
       lptml fit survey.csv --label group --one-hot --impute median
     """
     target = _target(data, output)
+    if report is not None and (triplets or quadruplets):
+        raise click.UsageError("the page is about labels and pairs: leave --report out")
     if report == "-":
         raise click.UsageError("standard output is for the summary: name the page with --report FILE")
     if report is None and options["n_neighbors"] and not options["cross_validate"]:
@@ -79,7 +86,7 @@ def fit(
     outputs = [(target, Kind.MODEL), (report, Kind.PAGE), (options["checkpoint"], Kind.CHECKPOINT)]
     check_outputs(
         *((path, kind) for path, kind in outputs if path is not None),
-        inputs=(data, pairs, corrections, options["regularizer"]),
+        inputs=(data, pairs, triplets, quadruplets, corrections, options["regularizer"]),
         force=force,
     )
     stages = {"learning": 6.0, "judging_labels": 2.0} | (
@@ -87,9 +94,14 @@ def fit(
     )
     with working(options["quiet"], **stages):
         table = load_table(data, options)
-        need_one_of(label, pairs, table)
-        points = prepared(table, options, None if pairs else label)
-        joined = read_pairs(pairs, points.names, key=options["key"]) if pairs else None
+        compared = triplets or quadruplets
+        need_one_of(label, pairs, table, triplets=triplets, quadruplets=quadruplets)
+        points = prepared(table, options, None if pairs or compared else label)
+        joined: Pairs | Tuples | None = None
+        if pairs:
+            joined = read_pairs(pairs, points.names, key=options["key"])
+        elif compared:
+            joined = read_tuples(compared, points.names, key=options["key"], width=3 if triplets else 4)
         review = given_corrections(points, corrections, joined)
         points = review.points
         start = time.perf_counter()
@@ -97,21 +109,25 @@ def fit(
         seconds = time.perf_counter() - start
         save_model(model, target, quiet=options["quiet"])
         interrupted = "interrupted" in str(model.status_).lower()
-        found = None if interrupted else judged(review, joined, options)
-        about_page = {}
+        about_page, found = {}, None
+        if not interrupted and not isinstance(joined, Tuples):
+            found = judged(review, joined, options)
         if report is not None and not interrupted:
+            assert not isinstance(joined, Tuples)
             about_page = write_page(report, make_page(model, review, joined, found, options), found)
     from lptml.report.views import constraint_kind
 
+    comparisons = {"triplets": triplets, "quadruplets": quadruplets}
     result: dict[str, Any] = {
         "model": target,
         "rows": len(points.X),
         "features": points.X.shape[1],
-        "pairs": None if joined is None else len(joined.index),
-        "classes": None if points.y is None else len(model.classes_),
+        "pairs": len(joined.index) if isinstance(joined, Pairs) else None,
+        "comparisons": len(joined.index) if isinstance(joined, Tuples) else None,
+        "classes": None if points.y is None or joined is not None else len(model.classes_),
         **_findings(found),
         "constraints": constraint_kind(model),
-        "bounds": model.bounds_,
+        "bounds": getattr(model, "bounds_", None),
         **_settings(model),
         "n_violations": model.n_violations_,
         "violation_rate": model.violation_rate_,
@@ -122,7 +138,7 @@ def fit(
         "status": model.status_,
         "seconds": seconds,
         **about_page,
-        "next": _next(data, label, pairs, target, report, options),
+        "next": _next(data, {"label": label, "pairs": pairs, **comparisons}, target, options),
     }
     written = [path for path in (target, report) if path is not None]
     emit(result, as_json=options["as_json"], text=lambda: summary(model, result), strong=written)
@@ -142,18 +158,17 @@ def _findings(found: Any) -> dict[str, Any]:
     }
 
 
-def _next(
-    data: str, label: str | None, pairs: str | None, target: str, report: str | None, options: dict[str, Any]
-) -> str:
+def _next(data: str, sources: dict[str, str | None], target: str, options: dict[str, Any]) -> str:
     """The command that most people want next."""
     key = ["--key", options["key"]] if options["key"] else []
-    if pairs:
-        words = ["lptml", "suspects", data, *key, "--pairs", pairs]
-    elif data == "-":
-        words = ["lptml", "transform", target, "DATA"]
-    else:
-        words = ["lptml", "review", data, *(["--label", label] if label else []), *key]
-    return shlex.join([*words, *column_words(options), *reading_words(options)])
+    source = [word for name, value in sources.items() if value for word in (f"--{name}", value)]
+    if data == "-":
+        return shlex.join(["lptml", "transform", target, "DATA"])
+    if sources["triplets"] or sources["quadruplets"]:
+        return shlex.join(["lptml", "score", target, data, *key, *source, *reading_words(options)])
+    command = "suspects" if sources["pairs"] else "review"
+    words = ["lptml", command, data, *source, *key, *column_words(options), *reading_words(options)]
+    return shlex.join(words)
 
 
 def _settings(model: Any) -> dict[str, Any]:
@@ -174,6 +189,8 @@ def summary(model: Any, result: dict[str, Any]) -> str:
     from lptml.report.words import choice, constraints_name, trials
 
     what = f"{result['pairs']} pairs" if result["pairs"] else f"{result['classes']} classes"
+    if result["comparisons"]:
+        what = f"{result['comparisons']} {result['constraints']}"
     trivial, proven = trivial_name(model), (result["lower_bound"] or 0.0) > 0
     bound = f"; no metric violates less than {result['lower_bound']:.2%}" if proven else ""
     lines = [f"{result['rows']} rows, {result['features']} features, {what}"]

@@ -16,25 +16,32 @@ import numpy as np
 from lptml.cli.bar import progress, shows
 from lptml.cli.errors import InputError, OutputError, one_line
 from lptml.cli.output import note
-from lptml.cli.pairs import Pairs
+from lptml.cli.pairs import Pairs, Tuples
 from lptml.cli.parameters import make_estimator
 from lptml.cli.prepare import Points, Preparation
 from lptml.cli.tables import Table
 
 
-def learn(points: Points, pairs: Pairs | None, options: dict[str, Any]) -> Any:
+def learn(points: Points, pairs: Pairs | Tuples | None, options: dict[str, Any]) -> Any:
     """Fit the estimator that suits the input; it carries the preparation of its features."""
     quiet = options["quiet"]
     with progress("learning", quiet=quiet), noted(quiet), within_memory(points):
-        model = make_estimator(options, supervised=pairs is None, verbose=int(shows()))
+        model = make_estimator(options, source_of(pairs), verbose=int(shows()))
         if pairs is None:
             model.fit(points.X, points.y)
+        elif isinstance(pairs, Tuples):
+            model.fit(points.X[pairs.index], sample_weight=pairs.weight)
         else:
             model.fit(points.X[pairs.index], pairs.y, sample_weight=pairs.weight)
     model.verbose = 0
     model.feature_names_in_ = np.array(points.feature_names, dtype=object)
     model.preparation_ = points.preparation.to_json()
     return model
+
+
+def source_of(pairs: Pairs | Tuples | None) -> str:
+    """What is learned from: labels, pairs, triplets or quadruplets."""
+    return "labels" if pairs is None else "pairs" if isinstance(pairs, Pairs) else pairs.kind
 
 
 def searcher(**settings: Any) -> Any:

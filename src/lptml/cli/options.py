@@ -146,6 +146,26 @@ def pairs_option(function: F) -> F:
     return click.option("--pairs", type=DATA, metavar="FILE", help=text)(function)
 
 
+def tuples_options(function: F) -> F:
+    """--triplets and --quadruplets, the files of comparisons."""
+    return stacked(
+        [
+            click.option(
+                "--triplets",
+                type=DATA,
+                metavar="FILE",
+                help="Three keys a line: the first is nearer to the second than to the third.",
+            ),
+            click.option(
+                "--quadruplets",
+                type=DATA,
+                metavar="FILE",
+                help="Four keys a line: the first two are nearer than the last two.",
+            ),
+        ]
+    )(function)
+
+
 def corrections_option(function: F) -> F:
     """--corrections, decisions that were made in a review."""
     text = "Decisions of a review: changed labels are taken, kept and changed ones are trusted."
@@ -231,9 +251,18 @@ def prepared(table: Table, options: dict[str, Any], label: str | None) -> Points
     return replace(points, noticed=tuple(each.line() for each in found))
 
 
-def need_one_of(label: str | None, pairs: str | None, table: Table | None = None) -> None:
-    """Exactly one of --label and --pairs, unless the file itself names its label."""
-    if label and pairs:
-        raise click.UsageError("give --label or --pairs, not both")
-    if not label and not pairs and not (table and table.roles.get("label")):
+def need_one_of(
+    label: str | None,
+    pairs: str | None,
+    table: Table | None = None,
+    *,
+    triplets: str | None = None,
+    quadruplets: str | None = None,
+) -> None:
+    """Exactly one thing to learn from, unless the file itself names its label."""
+    given = {"--label": label, "--pairs": pairs, "--triplets": triplets, "--quadruplets": quadruplets}
+    several = [name for name, value in given.items() if value]
+    if len(several) > 1:
+        raise click.UsageError(f"give {' or '.join(several)}, not both")
+    if not several and not (table and table.roles.get("label")):
         raise click.UsageError("say what to learn from: --label COLUMN, or --pairs FILE")

@@ -6,7 +6,8 @@
     bottle-12,bottle-31,similar
     bottle-12,bottle-7,dissimilar
 
-The header may be missing.  A fourth cell, if there is one, is the weight of the pair.
+The header may be missing.  A fourth cell, if there is one, is the weight of the pair. Files of triplets and
+of quadruplets have three and four keys a line: a is nearer to b than to c; a and b are nearer than c and d.
 """
 
 from __future__ import annotations
@@ -20,11 +21,7 @@ from lptml._cells import restored
 from lptml.cli.delimited import guess_delimiter, split_rows
 from lptml.cli.errors import InputError, quoted
 from lptml.cli.readers import decode, read_bytes
-
-SIMILAR = frozenset({"1", "+1", "1.0", "similar", "same", "yes", "true", "s", "must-link"})
-DISSIMILAR = frozenset(
-    {"-1", "0", "-1.0", "0.0", "dissimilar", "different", "no", "false", "d", "cannot-link"}
-)
+from lptml.constraints.checks import verdict
 
 
 @dataclass(frozen=True)
@@ -45,14 +42,61 @@ class Pairs:
     weight: np.ndarray[Any, Any] | None
 
 
-def verdict(cell: str) -> int | None:
-    """+1, -1, or None for what is no verdict.
+@dataclass(frozen=True)
+class Tuples:
+    """Comparisons of points: a is nearer to b than to c, or a and b are nearer than c and d.
 
-    >>> verdict("Same"), verdict("-1"), verdict("verdict")
-    (1, -1, None)
+    Attributes
+    ----------
+    index : ndarray (m, 3) or (m, 4)
+        Positions of the points.
+    weight : ndarray (m,) or None
     """
-    word = cell.strip().lower()
-    return 1 if word in SIMILAR else -1 if word in DISSIMILAR else None
+
+    index: np.ndarray[Any, Any]
+    weight: np.ndarray[Any, Any] | None
+
+    @property
+    def kind(self) -> str:
+        return "triplets" if self.index.shape[1] == 3 else "quadruplets"
+
+
+def read_tuples(path: str, keys: list[str], *, key: str | None, width: int) -> Tuples:
+    """Read a file of triplets (``width`` 3) or quadruplets (4): so many keys a line, perhaps a weight."""
+    name, rows = _rows(path)
+    position = {k: i for i, k in enumerate(keys)}
+    if rows and not any(_known(cell, position) for cell in rows[0][1][:width]):
+        rows = rows[1:]  # a header
+    example = "a,b,c" if width == 3 else "a,b,c,d"
+    if not rows:
+        raise InputError(f"holds no lines of {width} keys: {example}", name)
+    cells = len(rows[0][1])
+    if cells not in (width, width + 1):
+        message = f"{cells} cells; each line is {width} keys, and if you like a weight: {example}"
+        raise InputError(message, f"{name}, line {rows[0][0]}")
+    index = np.empty((len(rows), width), dtype=np.int64)  # (m, width)
+    weight = np.empty(len(rows)) if cells > width else None
+    for i, (line, row) in enumerate(rows):
+        where = f"{name}, line {line}"
+        if len(row) != cells:
+            raise InputError(f"{len(row)} cells where the first line has {cells}; mend the line", where)
+        index[i] = [_find(cell.strip(), position, key, where) for cell in row[:width]]
+        near, far = index[i, :2], index[i, [0, 2]] if width == 3 else index[i, 2:]
+        if set(near) == set(far):
+            raise InputError("compares a pair with itself; remove the line", where)
+        if weight is not None:
+            weight[i] = _weight(row[width], where)
+    return Tuples(index, weight)
+
+
+def _rows(path: str) -> tuple[str, list[tuple[int, list[str]]]]:
+    name, data = read_bytes(path)
+    text = decode(name, data, "utf-8")
+    return name, split_rows(name, text, guess_delimiter(text.lstrip().partition("\n")[0]))
+
+
+def _known(cell: str, position: dict[str, int]) -> bool:
+    return cell.strip() in position or restored(cell.strip()) in position
 
 
 def read_pairs(path: str, keys: list[str], *, key: str | None, need_verdict: bool = True) -> Pairs:
@@ -68,10 +112,7 @@ def read_pairs(path: str, keys: list[str], *, key: str | None, need_verdict: boo
     need_verdict : bool
         Whether a file of two cells a line is an error.
     """
-    name, data = read_bytes(path)
-    text = decode(name, data, "utf-8")
-    first = text.lstrip().partition("\n")[0]
-    rows = split_rows(name, text, guess_delimiter(first))
+    name, rows = _rows(path)
     position = {k: i for i, k in enumerate(keys)}
     if rows and _is_header(rows[0][1], position):
         rows = rows[1:]
@@ -108,7 +149,7 @@ def read_pairs(path: str, keys: list[str], *, key: str | None, need_verdict: boo
 
 def _is_header(row: list[str], position: dict[str, int]) -> bool:
     """A first line that names neither two points nor a verdict is a header."""
-    known = [cell.strip() in position or restored(cell.strip()) in position for cell in row[:2]]
+    known = [_known(cell, position) for cell in row[:2]]
     if len(row) > 2:
         return verdict(row[2]) is None and not all(known)
     return not any(known)

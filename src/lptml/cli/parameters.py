@@ -212,29 +212,42 @@ def parse_bounds(value: str) -> Any:
         raise click.BadParameter(message, param_hint="--bounds") from None
 
 
-def make_estimator(options: dict[str, Any], *, supervised: bool, **more: Any) -> Any:
+#: What is learned from, and the estimator; those of comparisons have no cross-validation.
+ESTIMATORS = {
+    "labels": "LPTML_Supervised",
+    "pairs": "LPTML",
+    "triplets": "LPTML_Triplets",
+    "quadruplets": "LPTML_Quadruplets",
+}
+OF_PAIRS = ("bounds", "class_weight")  # of COMMON, what comparisons do not have
+
+
+def make_estimator(options: dict[str, Any], source: str = "labels", **more: Any) -> Any:
     """The estimator that the options ask for, not yet fitted; what was not given keeps its default."""
     from lptml import estimators
 
-    choosing = options["cross_validate"]
-    name = ("LPTML_Supervised" if supervised else "LPTML") + ("CV" if choosing else "")
-    return getattr(estimators, name)(**parameters(options, supervised=supervised, choosing=choosing), **more)
+    choosing = options["cross_validate"] and source in ("labels", "pairs")
+    name = ESTIMATORS[source] + ("CV" if choosing else "")
+    return getattr(estimators, name)(**parameters(options, source=source, choosing=choosing), **more)
 
 
-def parameters(options: dict[str, Any], *, supervised: bool, choosing: bool) -> dict[str, Any]:
+def parameters(options: dict[str, Any], *, source: str, choosing: bool) -> dict[str, Any]:
     """The parameters that were given, by the names of the estimator.
 
     Parameters
     ----------
     options : dict
-    supervised : bool
-        Whether there are labels, not pairs.
+    source : {"labels", "pairs", "triplets", "quadruplets"}
+        What is learned from.
     choosing : bool
         Whether settings are compared by cross-validation.
     """
+    supervised, compared = source == "labels", source in ("triplets", "quadruplets")
+    without = [option for option in COMMON if parameter_name(option[0]) in OF_PAIRS]
     given = {name: value for name, value in options.items() if value is not None and value != ()}
     refused: list[tuple[bool, list[Option], str]] = [
-        (not supervised, [*LABELS, CHOICE[-1]], "is about labels and does not go with --pairs"),
+        (not supervised, [*LABELS, CHOICE[-1]], f"is about labels and does not go with --{source}"),
+        (compared, [*without, *CHOICE], f"does not go with --{source}"),
         (choosing, SINGLE, "is for one setting: add --no-cross-validate"),
         (not choosing, CHOICE[:-1], "is about the cross-validation that --no-cross-validate leaves out"),
     ]
@@ -244,7 +257,8 @@ def parameters(options: dict[str, Any], *, supervised: bool, choosing: bool) -> 
                 on, _, off = option.partition("/")
                 as_given = off if off and not given[parameter_name(option)] else on
                 raise click.UsageError(f"{as_given} {message}")
-    kinds = [*GRID, *COMMON, *(LABELS if supervised else []), *(CHOICE if choosing else SINGLE)]
+    common = [option for option in COMMON if not (compared and option in without)]
+    kinds = [*GRID, *common, *(LABELS if supervised else []), *(CHOICE if choosing else SINGLE)]
     names = [parameter_name(option) for option, _, _ in kinds]
     found = {name: given[name] for name in names if name in given}
     for option, _, _ in [*GRID, LABELS[0]]:
@@ -252,8 +266,9 @@ def parameters(options: dict[str, Any], *, supervised: bool, choosing: bool) -> 
         if name in found:
             values = [*found.pop(name)]
             if not choosing and len(values) > 1:
+                reason = f"--{source}" if compared else "--no-cross-validate"
                 raise click.UsageError(
-                    f"{option} is given {len(values)} times, which --no-cross-validate cannot compare"
+                    f"{option} is given {len(values)} times, which {reason} cannot compare"
                 )
             found[f"{name}s" if choosing and name in LISTED else name] = values if choosing else values[0]
     if "bounds" in found:

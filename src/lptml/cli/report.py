@@ -28,7 +28,7 @@ from lptml.cli.options import (
     reading,
 )
 from lptml.cli.output import Kind, check_outputs, emit, write_text
-from lptml.cli.pairs import Pairs, read_pairs
+from lptml.cli.pairs import Pairs, Tuples, read_pairs
 from lptml.cli.parameters import learner
 from lptml.cli.prepare import Points
 
@@ -113,12 +113,12 @@ def report(
         )
 
 
-def given_corrections(points: Points, path: str | None, joined: Pairs | None) -> Corrected:
+def given_corrections(points: Points, path: str | None, joined: Pairs | Tuples | None) -> Corrected:
     """The points with the labels of --corrections, if it is given."""
     if path is None:
         return Corrected(points, np.zeros(len(points.X), dtype=bool), [], {})
     if joined is not None:
-        raise click.UsageError("--corrections is about labels and does not go with --pairs")
+        raise click.UsageError("--corrections is about labels: give --label with it")
     from lptml.cli.correct import decisions
 
     return corrected(points, decisions(path))

@@ -70,6 +70,23 @@ def spread_of_differences(V: Floats) -> Floats:
     return np.maximum(V.max(axis=0, initial=0.0), -V.min(axis=0, initial=0.0))
 
 
+#: Words for the two kinds of pairs.
+SIMILAR = frozenset({"1", "+1", "1.0", "similar", "same", "yes", "true", "s", "must-link"})
+DISSIMILAR = frozenset(
+    {"-1", "0", "-1.0", "0.0", "dissimilar", "different", "no", "false", "d", "cannot-link"}
+)
+
+
+def verdict(word: object) -> int | None:
+    """+1, -1, or None for what is no verdict.
+
+    >>> verdict("Same"), verdict("-1"), verdict(False), verdict("verdict")
+    (1, -1, -1, None)
+    """
+    text = str(word).strip().lower()
+    return 1 if text in SIMILAR else -1 if text in DISSIMILAR else None
+
+
 def check_verdicts(y: ArrayLike, n: int) -> Floats:
     """y as an array of n numbers, each +1 or -1."""
     y = np.asarray(y)

@@ -200,10 +200,14 @@ def form_tuples(tuples: Any, size: int, preprocessor: Preprocessor | None, estim
 def check_pair_labels(y: Any, n: int, *, name: str = "y", both: bool = False) -> NDArray[np.int8]:
     """Return labels of pairs as int8 in {-1, +1}, with both kinds present if ``both``.
 
+    Booleans and words (similar, same, yes; dissimilar, different, no; ...) are taken as on the command line.
+
     Examples
     --------
     >>> check_pair_labels([1, -1, 1], 3)
     array([ 1, -1,  1], dtype=int8)
+    >>> check_pair_labels(["same", "different"], 2), check_pair_labels([True, False], 2)
+    (array([ 1, -1], dtype=int8), array([ 1, -1], dtype=int8))
     """
     if y is None:
         raise ValueError(f"{name} is None: the learner requires y to be passed, but the target y is None")
@@ -211,10 +215,7 @@ def check_pair_labels(y: Any, n: int, *, name: str = "y", both: bool = False) ->
     if len(labels) != n:
         raise ValueError(f"{name} has {len(labels)} labels for {n} tuples: inconsistent numbers of samples")
     if labels.dtype.kind not in "iuf":
-        if labels.dtype.kind == "O":
-            labels = _as_numbers(labels, name)
-        else:
-            raise ValueError(f"{name} must hold the numbers -1 and +1, got labels of type {labels.dtype}")
+        labels = _as_numbers(labels, name)
     if not np.isin(labels, (-1, 1)).all():
         found = ", ".join(str(value) for value in np.unique(labels)[:5])
         hint = " (0/1 labels: pass 2 * y - 1)" if np.isin(labels, (0, 1)).all() else ""
@@ -229,12 +230,21 @@ def check_pair_labels(y: Any, n: int, *, name: str = "y", both: bool = False) ->
 
 
 def _as_numbers(labels: NDArray[Any], name: str) -> NDArray[Any]:
-    if any(isinstance(label, str) for label in labels):
-        raise ValueError(f"{name} must hold the numbers -1 and +1, got strings")
+    """Booleans and words as +1 and -1; other objects as the numbers they are."""
+    if labels.dtype.kind in "bUT" or all(isinstance(label, (str, bool, np.bool_)) for label in labels):
+        found = [validation.verdict(label) for label in labels]
+        if None in found:
+            word = labels[found.index(None)]
+            raise ValueError(
+                f"{name} must hold the numbers -1 and +1, booleans, or words such as 'similar' and "
+                f"'dissimilar'; found {word!r}"
+            )
+        return np.array(found)
     try:
         return labels.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold the numbers -1 and +1, got objects") from error
+        kinds = "strings" if any(isinstance(label, str) for label in labels) else "objects"
+        raise ValueError(f"{name} must hold the numbers -1 and +1, got {kinds}") from error
 
 
 def check_point_labels(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
