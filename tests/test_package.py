@@ -32,10 +32,11 @@ def test_importing_does_not_load_the_compiler(statement):
 
 def test_the_example_of_the_readme_runs(capsys):
     (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
-    assert len(example.splitlines()) <= 11
+    assert len(example.splitlines()) <= 13
     exec(compile(example, "README.md", "exec"), {})
-    accuracy = float(capsys.readouterr().out.split()[0])
-    assert accuracy > 0.9
+    out = capsys.readouterr().out
+    assert "likely wrong" in out
+    assert float(re.findall(r"right about ([\d.]+)%", out)[0]) > 90
 
 
 def test_the_demonstration_finds_the_poison(tmp_path, capsys):
@@ -47,3 +48,12 @@ def test_the_demonstration_finds_the_poison(tmp_path, capsys):
     assert learned > 0.99 > euclidean
     assert out.count("planted\n") == 5
     assert (tmp_path / "poisoned.png").stat().st_size > 10_000
+
+
+def test_one_version_everywhere() -> None:
+    root = Path(__file__).parent.parent
+    heading = re.search(r"^## (\S+)", (root / "CHANGELOG.md").read_text("utf-8"), re.M)
+    cited = re.search(r"^version: (\S+)", (root / "CITATION.cff").read_text("utf-8"), re.M)
+    assert heading is not None
+    assert cited is not None
+    assert heading.group(1) == cited.group(1) == lptml.__version__

@@ -138,7 +138,7 @@ def fit(
         "status": model.status_,
         "seconds": seconds,
         **about_page,
-        "next": _next(data, {"label": label, "pairs": pairs, **comparisons}, target, options),
+        "next": _next(data, {"label": label, "pairs": pairs, **comparisons}, target, found, options),
     }
     written = [path for path in (target, report) if path is not None]
     emit(result, as_json=options["as_json"], text=lambda: summary(model, result), strong=written)
@@ -158,7 +158,7 @@ def _findings(found: Any) -> dict[str, Any]:
     }
 
 
-def _next(data: str, sources: dict[str, str | None], target: str, options: dict[str, Any]) -> str:
+def _next(data: str, sources: dict[str, str | None], target: str, found: Any, options: dict[str, Any]) -> str:
     """The command that most people want next."""
     key = ["--key", options["key"]] if options["key"] else []
     source = [word for name, value in sources.items() if value for word in (f"--{name}", value)]
@@ -166,6 +166,8 @@ def _next(data: str, sources: dict[str, str | None], target: str, options: dict[
         return shlex.join(["lptml", "transform", target, "DATA"])
     if sources["triplets"] or sources["quadruplets"]:
         return shlex.join(["lptml", "score", target, data, *key, *source, *reading_words(options)])
+    if found is not None and found.can_judge and not found.suspects.any():
+        return shlex.join(["lptml", "transform", target, "new.csv", "-o", "mapped.csv"])
     command = "suspects" if sources["pairs"] else "review"
     words = ["lptml", command, data, *source, *key, *column_words(options), *reading_words(options)]
     return shlex.join(words)

@@ -55,12 +55,25 @@ PACKAGES = (
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="Seed of a generated set.",
+    help="Seed of a generated set, and of --wrong.",
+)
+@click.option(
+    "--wrong",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.0,
+    metavar="SHARE",
+    help="Make so many of the labels wrong, to try the other commands on.",
 )
 @force_option
 @common
 def datasets(
-    name: str | None, output: str, random_state: int, force: bool, as_json: bool, quiet: bool
+    name: str | None,
+    output: str,
+    random_state: int,
+    wrong: float,
+    force: bool,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """List the data sets, or write the one called NAME as a table with the column `class`.
 
@@ -68,6 +81,7 @@ def datasets(
     Examples:
       lptml datasets
       lptml datasets wine -o wine.csv
+      lptml datasets wine --wrong 0.1 -o wine.csv
       lptml datasets poisoned | lptml suspects - --label class
     """
     from lptml.datasets import LOADERS, DatasetNotFound
@@ -84,6 +98,10 @@ def datasets(
     except DatasetNotFound as problem:
         raise InputError(str(problem)) from None
     classes = [str(bunch.target_names[t]) for t in bunch.target]
+    if wrong:
+        from lptml.noise import flip_labels
+
+        classes = flip_labels(classes, wrong, random_state=random_state).labels.tolist()
     header = [str(f) for f in bunch.feature_names] + ["class"]
     write_columns(output, header, [*bunch.data.T, classes])
     result = {"name": name, "rows": len(classes), "features": len(header) - 1, "output": output}

@@ -25,6 +25,14 @@ if TYPE_CHECKING:
 __all__ = ["RobustKNeighborsClassifier"]
 
 
+def check_mask(trusted: Any, n: int) -> NDArray[np.bool_]:
+    """Booleans, one for each point."""
+    mask = np.asarray(trusted)
+    if mask.shape != (n,) or mask.dtype != bool:
+        raise ValueError(f"trusted must be {n} booleans, got {mask.dtype} of shape {mask.shape}")
+    return mask
+
+
 def _likely(codes: NDArray[np.int64], trust: Trust) -> NDArray[np.int64]:
     """The most likely labels; those given if a class would vanish."""
     likely = trust.posterior.argmax(axis=1).astype(np.int64)
@@ -115,7 +123,7 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         self.n_suspects = n_suspects
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, trusted: Any = None) -> Self:
         """Judge the labels and choose the metric.
 
         Parameters
@@ -123,6 +131,10 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         X : array-like (n_samples, n_features)
         y : array-like (n_samples,)
             Classes of any type, some of them possibly wrong.
+        trusted : array-like of bool (n_samples,), optional
+            Labels that are known to be right, for example from a review
+            (:func:`lptml.report.corrections.trusted_rows`): they vote for themselves, and others are judged
+            by them.
 
         Returns
         -------
@@ -143,7 +155,8 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         codes = inverse.astype(np.int64)
         K = len(self.classes_)
         number = 0 if self.random_state is None else seed(self.random_state)
-        trust = trust_labels(points, codes, K, rng=np.random.default_rng(number))
+        sure = None if trusted is None else check_mask(trusted, len(points))
+        trust = trust_labels(points, codes, K, trusted=sure, rng=np.random.default_rng(number))
         chosen = choose(trust.suspicion, codes, self.n_suspects)
         found = np.flatnonzero(chosen)
         self.suspicion_ = trust.suspicion
