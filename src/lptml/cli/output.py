@@ -23,7 +23,6 @@ import numpy as np
 
 from lptml import _files
 from lptml._cells import is_number, written
-from lptml.cli.bar import progress as progress
 from lptml.cli.bar import say
 from lptml.cli.delimited import guess_delimiter, split_rows
 from lptml.cli.errors import InputError, OutputError, visible

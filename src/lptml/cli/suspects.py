@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
+from lptml.cli.bar import progress, working
 from lptml.cli.errors import one_line
 from lptml.cli.learner import within_memory
 from lptml.cli.options import (
     DATA,
+    Sectioned,
+    column_words,
     columns,
     common,
     force_option,
@@ -20,8 +24,9 @@ from lptml.cli.options import (
     pairs_option,
     prepared,
     reading,
+    reading_words,
 )
-from lptml.cli.output import check_outputs, emit, note, progress, table_kind, write_columns
+from lptml.cli.output import check_outputs, emit, note, table_kind, write_columns
 from lptml.cli.pairs import Pairs, read_pairs
 from lptml.cli.prepare import Points
 
@@ -31,7 +36,7 @@ if TYPE_CHECKING:
 SHOWN = ("suspicion", "ambiguity", "outlyingness")  # rounded for people, whole in files and JSON
 
 
-@click.command()
+@click.command(cls=Sectioned)
 @click.argument("data", type=DATA)
 @label_option
 @pairs_option
@@ -74,12 +79,13 @@ def suspects(
     """
     if output is not None:
         check_outputs((output, table_kind(output)), inputs=(data, pairs), force=force)
-    table = load_table(data, options)
-    need_one_of(label, pairs, table)
-    points = prepared(table, options, None if pairs else label)
-    joined = read_pairs(pairs, points.names, key=options["key"]) if pairs else None
-    with progress("judging labels", quiet=options["quiet"]) as advance, within_memory(points):
-        found, ranked = _judge(points, joined, random_state, advance)
+    with working(options["quiet"], judging_labels=1.0):
+        table = load_table(data, options)
+        need_one_of(label, pairs, table)
+        points = prepared(table, options, None if pairs else label)
+        joined = read_pairs(pairs, points.names, key=options["key"]) if pairs else None
+        with progress("judging labels", quiet=options["quiet"]) as advance, within_memory(points):
+            found, ranked = _judge(points, joined, random_state, advance)
     header = list(ranked)
     if output is not None:
         write_columns(output, header, list(ranked.values()))
@@ -97,14 +103,23 @@ def suspects(
         "can_judge": found.can_judge,
         "why": found.why,
         "suspects": [dict(zip(header, row)) for row in zip(*(c[:shown].tolist() for c in ranked.values()))],
+        "next": _next(data, label, options) if n_suspects and joined is None and data != "-" else None,
     }
+    following = ["", f"Next: {result['next']}"] if result["next"] else []
     said = _said(found, n_suspects)
     emit(
         result,
         as_json=options["as_json"],
-        text=lambda: "\n".join([*said, *_listing(ranked, shown)]),
+        text=lambda: "\n".join([*said, *_listing(ranked, shown), *following]),
         strong=said[:1],
     )
+
+
+def _next(data: str, label: str | None, options: dict[str, Any]) -> str:
+    """The command in which each suspect can be decided about."""
+    words = ["lptml", "review", data, *(["--label", label] if label else [])]
+    words += ["--key", options["key"]] if options["key"] else []
+    return shlex.join([*words, *column_words(options), *reading_words(options)])
 
 
 def _judge(
