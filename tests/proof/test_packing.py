@@ -105,6 +105,13 @@ def test_rounding_decides_nothing():
         assert bool(found) is expected
 
 
+def test_points_that_coincide_contradict_by_themselves():
+    V = np.vstack([np.zeros((2, 4)), np.eye(4)])
+    pairs = ConstraintSet.from_differences(V, [-1, 1, 1, -1, 1, -1], bounds=(1.0, 1.0))
+    certified = certify(pairs)
+    assert certified.lower_bound == certified.cost == 1.0
+
+
 def test_triplets_that_contradict_each_other():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(40, 3, 4))

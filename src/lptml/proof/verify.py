@@ -36,6 +36,7 @@ from lptml.constraints import ConstraintSet, Floats, Ints
 from lptml.exact.verify import LEAST_GAP, RADIUS
 
 _ENTRIES = 2_000_000  # ranges that are computed at a time
+_FINEST = 2.0**-100
 _EXACT = 40  # features up to which whole numbers are tried: they take a tenth of a second then
 
 
@@ -298,7 +299,7 @@ def _contradicts_exactly(constraints: ConstraintSet, y: Floats, exponents: Ints)
         return False
     parts = [part for part in (constraints.V, constraints.W) if part is not None]
     rows, digits = _whole([x for part in parts for x in np.ldexp(part, -exponents).ravel().tolist()])
-    factors, more = _whole(y.tolist())
+    factors, more = _whole([*y.tolist(), _FINEST])  # so fine that the gap is not rounded away
     d, n = constraints.d, constraints.n
     one = 2 ** (2 * digits + more)
     extra = int(gap * one / Fraction(RADIUS))  # rounded down
