@@ -157,6 +157,14 @@ def test_penalties_of_any_size(regularization):
         LPTML(regularization=1e300, **FAST).fit(pairs, y)
 
 
+def test_bounds_of_constraints_whose_weights_are_far_apart():
+    rng = np.random.default_rng(104)
+    four = rng.normal(size=(37, 4, 3))
+    weight = 10.0 ** np.random.default_rng(105).uniform(-40, 10, 37)
+    found = certify(ConstraintSet.from_quadruplets(four, weight=weight), time_limit=0.5)
+    assert 0 <= found.lower_bound <= found.cost
+
+
 def test_pairs_of_which_one_kind_has_no_weight():
     rng = np.random.default_rng(0)
     V, y = rng.normal(size=(14, 3)), np.repeat([-1, 1], 7)

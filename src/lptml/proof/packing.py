@@ -152,7 +152,7 @@ def _within(M: sparse.csr_matrix, shares: Floats, weight: Floats) -> Floats:
     shares = np.maximum(shares, 0.0)
     load = M.T @ shares
     # A constraint that was given too much takes it back from all that share in it.
-    factor = np.where(load > weight, weight / np.maximum(load, 1e-300), 1.0)
+    factor = np.divide(weight, load, out=np.ones_like(load), where=load > weight)
     most = np.array([factor[M.indices[a:b]].min() for a, b in zip(M.indptr[:-1], M.indptr[1:])])
     grid = 2.0 ** (np.ceil(np.log2(max(float(weight.sum()), 1e-300))) - 48)
     scaled: Floats = np.floor(shares * most * (1.0 - 1e-12) / grid) * grid
