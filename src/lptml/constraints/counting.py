@@ -23,6 +23,19 @@ over m of n constraints, have their mean within the smaller of
     s sqrt(2 log(3/delta) / m) + 3 R log(3/delta) / m      (empirical Bernstein; Audibert et al. 2007)
 
 of that over all constraints, at confidence 1 - delta.
+
+References
+----------
+O. Maron, A. W. Moore, "Hoeffding races", Advances in Neural Information Processing Systems 6, 1994.
+
+W. Hoeffding, "Probability inequalities for sums of bounded random variables", Journal of the American
+Statistical Association 58, 1963.
+
+R. J. Serfling, "Probability inequalities for the sum in sampling without replacement", Annals of Statistics 2,
+1974.
+
+J.-Y. Audibert, R. Munos, C. Szepesvári, "Tuning bandit algorithms in stochastic environments", Algorithmic
+Learning Theory, 2007.
 """
 
 from __future__ import annotations

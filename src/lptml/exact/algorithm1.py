@@ -15,6 +15,19 @@ enters:
   violated, so that a few passes over n remain.
 
 All give the same w. A basis is what remains when constraints with zero multipliers are left out.
+
+References
+----------
+D. Ihara Centurion, N. Mohammadi, F. Sgherzi, A. Sidiropoulos, "Robust Mahalanobis metric learning via
+geometric approximation algorithms", Algorithm 1 and Section 2; arXiv:1905.09989.
+
+E. Welzl, "Smallest enclosing disks (balls and ellipsoids)", New Results and New Trends in Computer Science,
+LNCS 555, 1991.
+
+B. Gärtner, "Fast and robust smallest enclosing balls", European Symposium on Algorithms, 1999.
+
+K. L. Clarkson, "Las Vegas algorithms for linear and integer programming when the dimension is small", Journal
+of the ACM 42, 1995.
 """
 
 from __future__ import annotations

@@ -6,6 +6,11 @@ unique if no combination of the tight constraints' matrices lies in the face of 
 is complementary to A (Alizadeh, Haeberly and Overton 1997): one rank computation. Otherwise (duplicates,
 equal distances, and other degenerate sets) constraints are left out one by one, as in the proof of Lemma
 2.2 of the paper.
+
+References
+----------
+F. Alizadeh, J.-P. A. Haeberly, M. L. Overton, "Complementarity and nondegeneracy in semidefinite
+programming", Mathematical Programming 77, 1997.
 """
 
 from __future__ import annotations

@@ -21,6 +21,20 @@ the Schur complement needs no matrix product per constraint: with X = LL' and Z 
 the elementwise product of two Gram matrices, those of UL and of UN^-T. Both are positive semidefinite as
 computed, so M keeps its sign in floating point too. Rank two is the same with U and W stacked and then
 folded.
+
+References
+----------
+S. Mehrotra, "On the implementation of a primal-dual interior point method", SIAM Journal on Optimization 2,
+1992.
+
+C. Helmberg, F. Rendl, R. J. Vanderbei, H. Wolkowicz, "An interior-point method for semidefinite programming",
+SIAM Journal on Optimization 6, 1996.
+
+M. Kojima, S. Shindoh, S. Hara, "Interior-point methods for the monotone semidefinite linear complementarity
+problem in symmetric matrices", SIAM Journal on Optimization 7, 1997.
+
+R. D. C. Monteiro, "Primal-dual path-following algorithms for semidefinite programming", SIAM Journal on
+Optimization 7, 1997.
 """
 
 import numpy as np

@@ -16,6 +16,10 @@ A >= 0 has y >= 0, Z = C0 + sum_i s_i y_i C_i >= 0 and no gap between the two ob
 0 of infeasibility has S = sum_i s_i y_i C_i >= 0 and sum_i s_i b_i y_i < 0: for a feasible A, the sum of
 y_i s_i (<C_i, A> - b_i) <= 0 would be positive (Farkas). With sum_i b_i y_i = 1 and bounds b_i (1 + s_i tol)
 the second becomes sum_i s_i b_i y_i < -tol.
+
+References
+----------
+H. D. Mittelmann, "An independent benchmarking of SDP and SOCP solvers", Mathematical Programming 95, 2003.
 """
 
 from __future__ import annotations

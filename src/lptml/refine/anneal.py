@@ -16,6 +16,11 @@ A step over n explicit constraints is two matrix products, V G' and its weighted
 pairs of m labelled points the pairs are never formed: the Gram matrix of the images gives every distance, and
 the Laplacian of the derivatives the gradient, so that a pair costs O(k), not O(k d), for G of shape (k, d).
 Large sources are followed through minibatches: of rows, or of points with all pairs among them.
+
+References
+----------
+D. P. Kingma, J. Ba, "Adam: a method for stochastic optimization", International Conference on Learning
+Representations, 2015.
 """
 
 from __future__ import annotations

@@ -13,6 +13,14 @@ sqrt(b_i). The third lies on a line where two constraints are tight. A sweep of 
 thus meets the best metric for certain. For d = 3 the lines where five constraints are tight and the
 curves of rank one where two are meet nearly every cell, not all: rank two with three or four tight
 constraints is left out.
+
+References
+----------
+A. I. Barvinok, "Problems of distance geometry and convex properties of quadratic maps", Discrete and
+Computational Geometry 13, 1995.
+
+G. Pataki, "On the rank of extreme matrices in semidefinite programs and the multiplicity of optimal
+eigenvalues", Mathematics of Operations Research 23, 1998.
 """
 
 from __future__ import annotations

@@ -19,6 +19,13 @@ an optimum with
 
 violators, whatever k is. The best metric violates at most half of the constraints: A = 0 or A -> infinity
 does.
+
+References
+----------
+D. Ihara Centurion, N. Mohammadi, F. Sgherzi, A. Sidiropoulos, "Robust Mahalanobis metric learning via
+geometric approximation algorithms", Lemma 2.3; arXiv:1905.09989.
+
+S. Har-Peled, "Geometric approximation algorithms", American Mathematical Society, 2011, chapter 15.
 """
 
 from __future__ import annotations

@@ -13,6 +13,13 @@ stored: a Feistel network keyed by the trial's seed, with cycle walking for an n
 
 A trial's randomness comes from its own seed, spawned from the search's by the trial's number. The same trial
 draws the same sample on every engine, for every number of workers and partitions.
+
+References
+----------
+J. Black, P. Rogaway, "Ciphers with arbitrary finite domains", CT-RSA, 2002.
+
+G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators", OOPSLA, 2014 (the mixing
+function).
 """
 
 from __future__ import annotations
