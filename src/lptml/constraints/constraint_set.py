@@ -79,8 +79,24 @@ class Source(Protocol):
         """The costs of A = 0 and of a multiple of the identity that grows without limit."""
 
 
+class InMemory(Source, Protocol):
+    """What every source in memory has in common."""
+
+    @property
+    def D(self) -> int:
+        """The dimension of the space of metrics, which bounds the size of a basis."""
+        return self.d * (self.d + 1) // 2
+
+    def __len__(self) -> int:
+        return self.n
+
+    def best_identity(self) -> Scaled:
+        """The multiple of the identity that violates least: the best metric without learning."""
+        return self.best_scale(np.eye(self.d))
+
+
 @dataclass(frozen=True, eq=False)
-class ConstraintSet:
+class ConstraintSet(InMemory):
     """An immutable set of constraints held in arrays.
 
     Use the constructors ``from_pairs``, ``from_differences``, ``from_triplets``, ``from_quadruplets`` and
@@ -204,17 +220,9 @@ class ConstraintSet:
     def d(self) -> int:
         return self.V.shape[1]
 
-    @property
-    def D(self) -> int:
-        """The dimension of the space of metrics, which bounds the size of a basis."""
-        return self.d * (self.d + 1) // 2
-
     @cached_property
     def total_weight(self) -> float:
         return float(self.weight.sum())
-
-    def __len__(self) -> int:
-        return self.n
 
     def take(self, index: NDArray[Any] | slice) -> ConstraintSet:
         """The constraints with these numbers, in this order (a boolean mask or a slice will do)."""
@@ -345,10 +353,6 @@ class ConstraintSet:
         from lptml.constraints.ray import best_on_ray  # compiled code is loaded where it is needed
 
         return best_on_ray(self.values(A), self.sign, self.bound, self.weight, slope)
-
-    def best_identity(self) -> Scaled:
-        """The multiple of the identity that violates least: the best metric without learning."""
-        return self.best_scale(np.eye(self.d))
 
     def trivial_costs(self) -> tuple[float, float]:
         """The costs of A = 0 and of a multiple of the identity that grows without limit."""

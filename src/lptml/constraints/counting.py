@@ -31,8 +31,8 @@ O. Maron, A. W. Moore, "Hoeffding races", Advances in Neural Information Process
 W. Hoeffding, "Probability inequalities for sums of bounded random variables", Journal of the American
 Statistical Association 58, 1963.
 
-R. J. Serfling, "Probability inequalities for the sum in sampling without replacement", Annals of Statistics 2,
-1974.
+R. J. Serfling, "Probability inequalities for the sum in sampling without replacement", Annals of Statistics
+2, 1974.
 
 J.-Y. Audibert, R. Munos, C. Szepesvári, "Tuning bandit algorithms in stochastic environments", Algorithmic
 Learning Theory, 2007.

@@ -26,6 +26,7 @@ from lptml.constraints.checks import (
 from lptml.constraints.constraint_set import (
     ConstraintSet,
     Floats,
+    InMemory,
     Scaled,
     psd_factor,
 )
@@ -35,7 +36,7 @@ _ROWS = 1 << 14  # pairs a block
 
 
 @dataclass(frozen=True, eq=False)
-class IndexedPairs:
+class IndexedPairs(InMemory):
     """Similar and dissimilar pairs of rows of ``X``.
 
     Examples
@@ -95,14 +96,6 @@ class IndexedPairs:
     def d(self) -> int:
         return self.X.shape[1]
 
-    @property
-    def D(self) -> int:
-        """The dimension of the space of metrics, which bounds the size of a basis."""
-        return self.d * (self.d + 1) // 2
-
-    def __len__(self) -> int:
-        return self.n
-
     @cached_property
     def total_weight(self) -> float:
         return float(self.n) if self.weight is None else float(self.weight.sum())
@@ -147,10 +140,6 @@ class IndexedPairs:
 
         weight = np.ones(self.n) if self.weight is None else self.weight
         return best_on_ray(self.values(A), self.sign, self._bound(self.sign), weight, slope)
-
-    def best_identity(self) -> Scaled:
-        """The multiple of the identity that violates least: the best metric without learning."""
-        return self.best_scale(np.eye(self.d))
 
     def trivial_costs(self) -> tuple[float, float]:
         """The costs of A = 0 and of a multiple of the identity that grows without limit."""

@@ -29,6 +29,7 @@ from lptml.constraints.checks import (
 from lptml.constraints.constraint_set import (
     ConstraintSet,
     Floats,
+    InMemory,
     Ints,
     Scaled,
     psd_factor,
@@ -42,7 +43,7 @@ _BLOCK = 512  # points a side of a tile: its 2 MB of squared distances stay in t
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledPairs:
+class LabelledPairs(InMemory):
     """Every pair of N labelled points as a constraint; see ``LabelledPairs.from_labels``.
 
     Examples
@@ -133,14 +134,6 @@ class LabelledPairs:
     @property
     def d(self) -> int:
         return self.X.shape[1]
-
-    @property
-    def D(self) -> int:
-        """The dimension of the space of metrics, which bounds the size of a basis."""
-        return self.d * (self.d + 1) // 2
-
-    def __len__(self) -> int:
-        return self.n
 
     @cached_property
     def kind_weights(self) -> tuple[float, float]:
@@ -331,10 +324,6 @@ class LabelledPairs:
         share = len(index) / self.n
         best = best_on_ray(values, sign, np.where(similar, u * u, l * l), weight, slope * share)
         return best if few else Scaled(best.scale, self.cost(best.scale * A) + slope * best.scale)
-
-    def best_identity(self) -> Scaled:
-        """The multiple of the identity that violates least: the best metric without learning."""
-        return self.best_scale(np.eye(self.d))
 
     def trivial_costs(self) -> tuple[float, float]:
         """The costs of A = 0 and of a multiple of the identity that grows without limit."""

@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lptml.constraints.constraint_set import ConstraintSet, Floats, Ints, Scaled, psd_factor
+from lptml.constraints.constraint_set import ConstraintSet, Floats, InMemory, Ints, Scaled, psd_factor
 from lptml.constraints.violation import is_violated
 
 _BLOCK_BYTES = 1 << 26  # of the differences that are made at once
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledTriplets:
+class LabelledTriplets(InMemory):
     """Triplets (anchor, target, impostor): d2(anchor, impostor) - d2(anchor, target) >= 1.
 
     Parameters
@@ -76,14 +76,6 @@ class LabelledTriplets:
     @property
     def d(self) -> int:
         return self.X.shape[1]
-
-    @property
-    def D(self) -> int:
-        """The dimension of the space of metrics, which bounds the size of a basis."""
-        return self.d * (self.d + 1) // 2
-
-    def __len__(self) -> int:
-        return self.n
 
     @cached_property
     def weight(self) -> Floats:
@@ -142,10 +134,6 @@ class LabelledTriplets:
 
         sign = np.full(self.n, -1, dtype=np.int8)
         return best_on_ray(self.values(A), sign, np.ones(self.n), self.weight, slope)
-
-    def best_identity(self) -> Scaled:
-        """The multiple of the identity that violates least: the best metric without learning."""
-        return self.best_scale(np.eye(self.d))
 
     def trivial_costs(self) -> tuple[float, float]:
         """The costs of A = 0 and of a multiple of the identity that grows without limit."""
