@@ -32,7 +32,6 @@ from lptml.estimators._lptml import (
     merge_rows,
     seed,
 )
-from lptml.estimators._suspicion import of_each
 from lptml.estimators.base import SupervisedMixin
 from lptml.noise.suspects import judge
 from lptml.points import priors
@@ -168,16 +167,19 @@ class SupervisedBase(SupervisedMixin, LPTMLBase):
             trivial = _trivial_costs(data, chosen)
             self._report(learned, data.span, chosen.source, _each_as_one(chosen.source), trivial)
         self.support_ = data.rows[chosen.points(learned.support)]
-        self._remember(data.features, data.y, data.total, data.place)
+        self._remember(data.given, data.codes, data.weight, data.known)
 
     def _judge(
         self,
         X: FloatArray,
         codes: NDArray[np.int64],
         weight: FloatArray | None,
-        place: NDArray[np.intp],
+        known: NDArray[np.intp],
     ) -> FloatArray:
-        return of_each(judge(X, codes, sample_weight=weight).suspicion, place)
+        suspicion = np.zeros(len(X))
+        given = None if weight is None else weight[known]
+        suspicion[known] = judge(X[known], codes[known], sample_weight=given).suspicion
+        return suspicion
 
 
 def prior_factor(prior: Any, data: Labelled) -> FloatArray:
@@ -311,8 +313,8 @@ class LPTML_Supervised(SupervisedBase):
     status_ : str
         Why learning ended.
     suspicion_ : ndarray (n_samples,)
-        Probability that each label is wrong, by :func:`lptml.suspicion`, which judges the labels by the
-        points alone and not by this metric.
+        Probability that each label is wrong: :func:`lptml.suspicion` of the training data. The within-class
+        metric enters it, which learning starts from, not the learned one.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where the input had names.

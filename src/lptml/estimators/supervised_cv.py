@@ -103,8 +103,8 @@ class LPTML_SupervisedCV(CVMixin, SupervisedBase):
     n_trials_, n_infeasible_, n_iter_, status_
         Of the search and refinement with ``best_params_``.
     suspicion_ : ndarray (n_samples,)
-        Probability that each label is wrong, by :func:`lptml.suspicion`, which judges the labels by the
-        points alone and not by this metric.
+        Probability that each label is wrong: :func:`lptml.suspicion` of the training data. The within-class
+        metric enters it, which learning starts from, not the learned one.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where the input had names.
