@@ -2,8 +2,8 @@
 From comparisons: what is nearer to what
 ========================================
 
-Nobody gave classes, but a taster said of three wines at a time which of two is nearer to the first; one answer in
-ten is wrong. ``LPTML_Triplets`` learns the distance that contradicts as few answers as possible.
+Nobody gave classes, but a taster said of three wines at a time which of two is nearer to the first; one
+answer in ten is wrong. ``LPTML_Triplets`` learns the distance that contradicts as few answers as possible.
 """
 
 import matplotlib.pyplot as plt
