@@ -146,7 +146,7 @@ def split(name: str, seed: int) -> tuple[Any, Any, Any, Any]:
 
 def fit(method: str, X: Any, y: Any, seed: int = 0, **given: Any) -> Any:
     """The fitted method, on one thread; ``given`` are parameters for those of ours that have them."""
-    make = METHODS.get(method, lambda seed: RobustKNeighborsClassifier(4, random_state=seed))
+    make = METHODS.get(method, lambda seed: RobustKNeighborsClassifier(random_state=seed))
     model = make(seed)
     if method in OURS:
         model.set_params(**{name: value for name, value in given.items() if name in model.get_params()})

@@ -89,7 +89,8 @@ def test_a_grid_of_the_users_own():
     }
     model = LPTML_SupervisedCV(**grid, cv=2, n_repeats=1, max_trials=0, random_state=0).fit(X[::2], y[::2])
     assert len(model.cv_results_["params"]) == 16
-    assert set(model.best_params_) == {"constraints", "n_components", "prior", "temperature", "shrinkage"}
+    names = {"constraints", "map", "n_components", "prior", "temperature", "shrinkage"}
+    assert set(model.best_params_) == names
     rank_one = LPTML_SupervisedCV(n_components=1, max_trials=0, random_state=0).fit(X[::2], y[::2])
     assert rank_one.components_.shape == (1, 4)
 

@@ -77,6 +77,7 @@ COMMON_CONSTRAINTS: dict[str, Any] = {
     "time_limit": [None, Interval(Real, 0, None, closed="neither")],
     "engine": [str, object],
     "n_jobs": [None, Integral],
+    "map": "no_validation",  # by estimators._maps
     "random_state": ["random_state"],
     "verbose": ["verbose"],
     "callback": [None, callable],

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +14,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from lptml.estimators import _inputs
 from lptml.estimators._inputs import ArrayPreprocessor, FloatArray
 
-__all__ = ["MahalanobisMetric", "MahalanobisMixin", "components_from_metric"]
+if TYPE_CHECKING:
+    from lptml.maps import Map
+
+__all__ = ["MahalanobisMetric", "MahalanobisMixin", "MappedMetric", "components_from_metric"]
 
 
 def components_from_metric(A: ArrayLike, n_components: int | None = None) -> FloatArray:
@@ -78,12 +82,55 @@ class MahalanobisMetric:
         return square if squared else float(np.sqrt(square))
 
 
+class MappedMetric:
+    """The distance of two points after a map; what :meth:`MahalanobisMixin.get_metric` returns then."""
+
+    def __init__(self, mapping: Map, last: FloatArray, n_features: int) -> None:
+        self.mapping, self.last, self.n_features = copy.deepcopy(mapping), last.copy(), n_features
+
+    def __call__(self, u: ArrayLike, v: ArrayLike, squared: bool = False) -> float:
+        """Return the distance of u and v, vectors or single rows, or its square."""
+        shape = (self.n_features,)
+        both = [np.asarray(each, dtype=np.float64) for each in (u, v)]
+        both = [each[0] if each.shape == (1, *shape) else each for each in both]
+        if both[0].shape != shape or both[1].shape != shape:
+            found = f"{both[0].shape} and {both[1].shape}"
+            raise ValueError(f"u and v must be vectors of {shape[0]} features, got shapes {found}")
+        near, far = self.mapping.transform(np.stack(both)) @ self.last.T
+        square = float(np.square(near - far).sum())
+        return square if squared else float(np.sqrt(square))
+
+
 class MahalanobisMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
-    """Distances, transformation and input of a learner that has ``components_``."""
+    """Distances, transformation and input of a learner that has ``components_``.
+
+    A learner with a map that is not linear has ``map_`` and ``last_layer_`` instead: points go through the
+    map, and the metric is that of its features.
+    """
 
     components_: FloatArray
     n_features_in_: int
     preprocessor: Any
+
+    map_: Map
+    last_layer_: FloatArray
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "components_" and "map_" in vars(self):
+            raise AttributeError(
+                "a map that is not linear has no components_: use transform, pair_distance or get_metric"
+            )
+        return object.__getattribute__(self, name)  # raises what it raised
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "last_layer_" in vars(self) or hasattr(self, "components_")
+
+    def _embed(self, points: FloatArray) -> FloatArray:
+        """The features (..., m) of points (..., d) over which the metric is one."""
+        if "map_" not in vars(self):
+            return points
+        flat = self.map_.transform(points.reshape(-1, points.shape[-1]))
+        return flat.reshape(*points.shape[:-1], -1)
 
     @property
     def _n_features_out(self) -> int:
@@ -91,7 +138,9 @@ class MahalanobisMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
     def _live_components(self) -> FloatArray:
         """Return ``components_`` as it is now, refusing what a user may have put there by mistake."""
-        check_is_fitted(self, "components_")
+        check_is_fitted(self)
+        if "map_" in vars(self):
+            return self.last_layer_
         components = np.atleast_2d(np.asarray(self.components_, dtype=np.float64))
         if components.ndim != 2 or components.shape[1] != self.n_features_in_:
             raise ValueError(
@@ -100,7 +149,9 @@ class MahalanobisMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return components
 
     def _start(self) -> None:
-        """Begin a fit: make the preprocessor ready."""
+        """Begin a fit: forget what an earlier one learned, make the preprocessor ready."""
+        for name in ("components_", "last_layer_", "map_"):
+            self.__dict__.pop(name, None)
         self.preprocessor_ = _inputs.check_preprocessor(getattr(self, "preprocessor", None))
 
     def _points(self, X: Any, *, reset: bool = False, min_samples: int = 1) -> FloatArray:
@@ -127,7 +178,7 @@ class MahalanobisMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         else:
             self._same_features(points.shape[1], "the points of the preprocessor")
         _inputs.check_magnitude(points, "X", learning=reset)
-        return np.ascontiguousarray(points)
+        return self._embed(np.ascontiguousarray(points))
 
     def _tuples(self, tuples: Any, size: int, *, reset: bool = False) -> FloatArray:
         """Return tuples (n, size, d), through the preprocessor where they are indices; ``reset`` in fit."""
@@ -137,7 +188,7 @@ class MahalanobisMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             self._take_features(array.shape[2])
         else:
             self._same_features(array.shape[2], _inputs.TUPLE_NAMES[size])
-        return array
+        return self._embed(array)
 
     def _take_features(self, d: int) -> None:
         """Note the number of features, and their names where the preprocessor is a data frame."""
@@ -229,7 +280,7 @@ class MahalanobisMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         )
         return self.pair_distance(pairs)
 
-    def get_metric(self) -> MahalanobisMetric:
+    def get_metric(self) -> MahalanobisMetric | MappedMetric:
         """Return the distance as a function f(u, v, squared=False), a copy that later fits do not change.
 
         It can be the ``metric=`` of scikit-learn's neighbour and cluster methods.
@@ -245,9 +296,13 @@ class MahalanobisMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         >>> neighbors.score(X[1::5], y[1::5]) > 0.9
         True
         """
-        return MahalanobisMetric(self._live_components())
+        components = self._live_components()
+        if "map_" in vars(self):
+            return MappedMetric(self.map_, components, self.n_features_in_)
+        return MahalanobisMetric(components)
 
     def get_mahalanobis_matrix(self) -> FloatArray:
-        """Return the learned matrix A = L'L (n_features, n_features)."""
-        components = self._live_components()
+        """Return the learned matrix A = L'L (n_features, n_features); AttributeError with a map."""
+        self._live_components()
+        components = np.atleast_2d(np.asarray(self.components_, dtype=np.float64))
         return components.T @ components

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from lptml.estimators._inputs import FloatArray
+from lptml.estimators._inputs import FloatArray, check_is_fitted
 
 __all__ = ["SuspicionMixin", "of_each", "share_of_first"]
 

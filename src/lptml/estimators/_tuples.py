@@ -147,7 +147,7 @@ class PairsMixin(_TuplesMixin):
         AttributeError
             While there is no threshold: see :meth:`set_threshold` and :meth:`calibrate_threshold`.
         """
-        check_is_fitted(self, "components_")
+        check_is_fitted(self)
         if "threshold_" not in vars(self):
             raise AttributeError("no threshold has been set: call set_threshold or calibrate_threshold first")
         return np.where(self.pair_distance(pairs) <= self.threshold_, 1, -1)
@@ -173,7 +173,7 @@ class PairsMixin(_TuplesMixin):
         >>> model.set_threshold(0.0).predict([[[0.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 9.0]]])
         array([ 1, -1])
         """
-        check_is_fitted(self, "components_")
+        check_is_fitted(self)
         try:
             value = float(threshold)
         except (TypeError, ValueError) as error:
@@ -222,7 +222,7 @@ class PairsMixin(_TuplesMixin):
         >>> model.calibrate_threshold(pairs, [1, -1], strategy="max_tpr", min_rate=0.9).predict(pairs)
         array([ 1, -1])
         """
-        check_is_fitted(self, "components_")
+        check_is_fitted(self)
         check_calibration(strategy, min_rate, beta)
         array = self._tuples(pairs_valid, 2)
         labels = _inputs.check_pair_labels(y_valid, len(array), name="y_valid")

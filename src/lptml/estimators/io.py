@@ -40,6 +40,7 @@ from lptml.estimators.model_classes import (
     find_class,
     in_words,
 )
+from lptml.maps import restore_map, state_of
 
 __all__ = ["FORMAT", "SCHEMA_VERSION", "ModelFileError", "load", "save"]
 
@@ -177,6 +178,8 @@ class _Writer:
             raise ValueError(f"only estimators of lptml can be saved, got {type(estimator).__qualname__}")
         state = {key: value for key, value in vars(estimator).items() if _ATTRIBUTE_NAME.fullmatch(key)}
         state.pop("preprocessor_", None)  # made anew from the parameter
+        if "map_" in state:
+            state["map_"] = state_of(estimator.map_)
         if getattr(estimator, "_suspicion", None) is not None:
             state["suspicion_"] = estimator.suspicion_
         if fitted and not state:
@@ -294,6 +297,8 @@ class _Reader:
             setattr(estimator, key, self.checked(value, f"{key} of {name}", FITTED.get(key)))
         if fitted or state:
             _check_fitted(vars(estimator), name)
+        if "map_" in state:
+            estimator.map_ = _restored_map(vars(estimator))
         if "preprocessor" in vars(estimator):
             estimator.preprocessor_ = check_preprocessor(estimator.preprocessor)
         return estimator
@@ -375,7 +380,10 @@ def _decoded(items: list[Any]) -> NDArray[Any]:
 
 def _check_fitted(state: dict[str, Any], name: str) -> None:
     """Refuse fitted attributes that could not have come from a fit."""
-    missing = [key for key in CLASSES[name].needs if key not in state]
+    needs = CLASSES[name].needs
+    if "map_" in state:
+        needs = tuple("last_layer_" if key == "components_" else key for key in needs)
+    missing = [key for key in needs if key not in state]
     if missing:
         raise ModelFileError(f"a fitted {name} has {', '.join(missing)}, which the file has not")
     d = state.get("n_features_in_")
@@ -391,16 +399,8 @@ def _check_fitted(state: dict[str, Any], name: str) -> None:
         raise ModelFileError(f"feature_names_in_ must have {d} names")
     if math.isnan(state.get("threshold_", 0.0)):
         raise ModelFileError("threshold_ must be a number")
-    if "beliefs_" in state:
-        names = ("points_", "beliefs_", "classes_")
-        points, beliefs, classes = (np.shape(state.get(key, ())) for key in names)
-        if len(points) != 2 or beliefs != points[:1] + classes or 0 in beliefs:
-            raise ModelFileError(
-                "beliefs_ must have a row for each of points_, a column for each of classes_"
-            )
-        metric = "components_" if state.get("metric_learner") is None else "metric_learner_"
-        if metric not in state:
-            raise ModelFileError(f"a fitted {name} has {metric}, which the file has not")
+    if "voters_" in state:
+        _check_voters(state, name)
     if name == "CertifiedKNeighborsClassifier":
         points, codes, reference = state["points_"], state["codes_"], state["reference_"]
         tables = [points] if reference is None else [points, reference]
@@ -413,3 +413,34 @@ def _check_fitted(state: dict[str, Any], name: str) -> None:
             raise ModelFileError(
                 "codes_ must have the number of a class for each of points_, and every class"
             )
+
+
+def _restored_map(state: dict[str, Any]) -> Any:
+    """The map of a file, if it fits the features before it and the last layer after it."""
+    last, d = state["last_layer_"], state["n_features_in_"]
+    try:
+        restored = restore_map(state["map_"])
+        features = restored.transform(np.zeros((1, d)))
+    except (ArithmeticError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"map_ is not a map of {d!r} features: {error}") from error
+    if last.ndim != 2 or features.shape != (1, last.shape[1]) or not np.isfinite(last).all():
+        raise ModelFileError("last_layer_ does not fit the features of map_")
+    return restored
+
+
+def _check_voters(state: dict[str, Any], name: str) -> None:
+    """Refuse voters that do not fit the classes, the features and each other."""
+    from lptml.maps.votes import restore
+
+    voters, classes = state["voters_"], state["classes_"]
+    if len(voters) > 0 and not set(voters) == set(state["maps"]) == set(state["sharpness_"]):
+        raise ModelFileError("voters_ and sharpness_ must be those of maps")
+    for key, voter in voters.items():
+        try:
+            restore(voter, state["n_features_in_"], len(classes))
+        except ValueError as error:
+            raise ModelFileError(f"the voter {key!r} of {name} is not one: {error}") from error
+    learners = {"linear": "components_" if state.get("metric_learner") is None else "metric_learner_"}
+    for key, needed in (learners | {"relu": "relu_learner_"}).items():
+        if key in voters and needed not in state:
+            raise ModelFileError(f"a fitted {name} has {needed}, which the file has not")

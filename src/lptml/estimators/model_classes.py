@@ -98,6 +98,7 @@ _RANK: Domains = {"n_components": (None, int)}
 _DRAWN: Domains = {"n_constraints": (None, int)}
 _ITERATED: Domains = {"max_iter": (int,), "tol": (float,)}
 
+_MAPS = ("relu", "nystroem", "forest")
 _KINDS = ("triplets", "neighbors", "all")
 _OF_TUPLES = ("identity", "standardized", "within", Kind.LIKE_ARRAY)
 _OF_LABELS = ("discriminant", *_OF_TUPLES)
@@ -111,6 +112,7 @@ _SEARCH: Domains = {
     **_RANDOM,
     **_PREPROCESSOR,
 }
+_MAP: Domains = {"map": ("linear", *_MAPS)}
 _LPTML: Domains = {
     "refine": (bool,),
     "temperature": (float,),
@@ -145,11 +147,11 @@ _RCA: Domains = {"regularization": (float,), **_RANK, **_PREPROCESSOR}
 _SUSPECTS: Domains = {"n_suspects": (int, "auto"), **_RANDOM}
 
 CLASSES: dict[str, Class] = {
-    "LPTML": Class("lptml.estimators", _LPTML | _PAIRS),
+    "LPTML": Class("lptml.estimators", _LPTML | _PAIRS | _MAP),
     "LPTMLCV": Class("lptml.estimators", _SEARCH | _PAIRS | _GRID | {"priors": (Several(_OF_TUPLES),)}),
     "LPTML_Supervised": Class(
         "lptml.estimators",
-        _LPTML | _PAIRS | _DRAWN | {"constraints": _KINDS, "prior": _OF_LABELS},
+        _LPTML | _PAIRS | _DRAWN | _MAP | {"constraints": _KINDS, "prior": _OF_LABELS},
     ),
     "LPTML_SupervisedCV": Class(
         "lptml.estimators",
@@ -159,11 +161,12 @@ CLASSES: dict[str, Class] = {
         | _GRID
         | {
             "constraints": (*_KINDS, Several(_KINDS)),
+            "maps": (Several(("linear", *_MAPS)),),
             "priors": (Several(_OF_LABELS),),
             "n_neighbors": (int,),
         },
     ),
-    "LPTML_Triplets": Class("lptml.estimators", _LPTML),
+    "LPTML_Triplets": Class("lptml.estimators", _LPTML | _MAP),
     "LPTML_Quadruplets": Class("lptml.estimators", _LPTML),
     "CertifiedKNeighborsClassifier": Class(
         "lptml.estimators.certified",
@@ -179,11 +182,12 @@ CLASSES: dict[str, Class] = {
         "lptml.estimators.robust",
         _SUSPECTS
         | {
-            "n_neighbors": (int,),
-            "weights": ("uniform", "distance"),
+            "n_neighbors": (int, "auto"),
+            "weights": ("gaussian", "uniform", "distance"),
+            "maps": (Several((*_MAPS, "linear")),),
             "metric_learner": (None, Kind.MODEL),
         },
-        needs=("beliefs_", "classes_", "n_features_in_", "points_"),
+        needs=("beliefs_", "classes_", "n_features_in_", "sharpness_", "voters_"),
     ),
     "ITML": Class("lptml.baselines", _ITML),
     "ITML_Supervised": Class("lptml.baselines", _ITML | _DRAWN),
@@ -210,17 +214,18 @@ CLASSES: dict[str, Class] = {
 }
 
 #: What a setting that was cross-validated may have for its parameters.
-_SETTING = (Mapped((str,), (None, float, *_KINDS, *_OF_LABELS)),)
+_SETTING = (Mapped((str,), (None, float, "linear", *_MAPS, *_KINDS, *_OF_LABELS)),)
 
 #: Domains of fitted attributes, by name whatever the class; those of other names are plain data of any kind.
 FITTED: Domains = {
     **dict.fromkeys(
-        ("beliefs_", "codes_", "components_", "dual_", "points_", "support_", "suspects_", "suspicion_"),
+        ("beliefs_", "codes_", "components_", "dual_", "last_layer_", "points_", "support_", "suspects_"),
         (Kind.ARRAY,),
     ),
     **dict.fromkeys(("classes_", "feature_names_in_", "labels_"), (Kind.LABELS,)),
-    **dict.fromkeys(("estimator_", "metric_learner_"), (Kind.MODEL,)),
+    **dict.fromkeys(("estimator_", "metric_learner_", "relu_learner_"), (Kind.MODEL,)),
     **dict.fromkeys(("best_score_", "gap_", "noise_rate_", "objective_"), (float,)),
+    "suspicion_": (Kind.ARRAY,),
     **dict.fromkeys(("threshold_", "trivial_rate_", "violation_rate_"), (float,)),
     **dict.fromkeys(("best_index_", "n_features_in_", "n_infeasible_", "n_iter_"), (int,)),
     **dict.fromkeys(("n_trials_", "n_violations_"), (int,)),
@@ -230,6 +235,9 @@ FITTED: Domains = {
     "cv_results_": (Mapped((str,), (Kind.ARRAY, Kind.SETTINGS, Several(_SETTING))),),
     "lower_bound_": (None, float),
     "history_": (Several((Several((float,), 3),)),),
+    **dict.fromkeys(("map_scores_", "n_neighbors_", "sharpness_"), (Mapped((str,), (float,)),)),
+    "map_": (Mapped((str,), (Kind.ARRAY, "linear", *_MAPS)),),
+    "voters_": (Mapped((str,), (Mapped((str,), (Kind.ARRAY, float, str)),)),),
     "preparation_": (Mapped((str,), (Several((str,)), Mapped((str,), (float, str, Several((str,)))))),),
     "status_": (str,),
 }

@@ -24,6 +24,7 @@ from lptml.estimators._lptml import (
     one_direction,
     spanned,
 )
+from lptml.estimators._maps import fit_pairs, is_linear
 from lptml.estimators._suspicion import of_each
 from lptml.estimators.base import PairsMixin
 
@@ -146,6 +147,10 @@ class LPTML(PairsBase):
         Where the trials of the search run.
     n_jobs : int, optional
         Trials at the same time on the local engine, as in joblib; the result does not depend on it.
+    map : {"linear", "relu", "nystroem"}, map or transformer, default="linear"
+        What the points go through before the metric: nothing; a hidden layer trained on the same
+        constraints; Gaussian basis functions; a map of :mod:`lptml.maps`, or any
+        transformer of scikit-learn. Matrices among the options are then about the features of the map.
     random_state : int, RandomState or None, default=None
         The same number gives the same metric, bit for bit.
     verbose : int, default=0
@@ -161,6 +166,8 @@ class LPTML(PairsBase):
     ----------
     components_ : ndarray (n_components, n_features)
         L, the learned map; the Mahalanobis matrix is L'L.
+    map_, last_layer_ : map, ndarray (n_components, m)
+        With a map that is not linear, in place of ``components_``: ``transform`` is L f(x).
     n_violations_ : int
         Number of the given pairs that the metric violates.
     violation_rate_ : float
@@ -234,6 +241,7 @@ class LPTML(PairsBase):
         time_limit: float | None = None,
         engine: Any = "local",
         n_jobs: int | None = None,
+        map: Any = "linear",
         random_state: Any = None,
         verbose: int = 0,
         callback: Callable[..., Any] | None = None,
@@ -257,6 +265,7 @@ class LPTML(PairsBase):
         self.time_limit = time_limit
         self.engine = engine
         self.n_jobs = n_jobs
+        self.map = map
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
@@ -295,6 +304,9 @@ class LPTML(PairsBase):
         """
         self._validate_params()
         self._start_clock()
+        if not is_linear(self.map):
+            fit_pairs(self, pairs, y, calibration_params, sample_weight, initial_metric)
+            return self
         data = self._compared(pairs, y, calibration_params, sample_weight)
         learned = self._learn(
             data.inside,

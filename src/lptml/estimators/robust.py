@@ -1,26 +1,24 @@
-"""Nearest neighbours that vote by what their labels are worth."""
+"""Nearest neighbours under several maps that vote by what their labels are worth."""
 
 from __future__ import annotations
 
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.neighbors import NearestNeighbors
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from lptml.constraints.span import span_of_points
+from lptml._threads import SMALL, single_threaded
 from lptml.estimators import _inputs
 from lptml.estimators._inputs import FloatArray
 from lptml.estimators.label_cleaner import choose
-from lptml.points.priors import standardised
-
-if TYPE_CHECKING:
-    from lptml.noise.trust import Trust
+from lptml.maps.calibration import calibrate, posterior, sharpened
+from lptml.maps.forest import grow
+from lptml.maps.votes import LeafVotes, NearestVotes, RidgeVotes, Voter, restore
 
 __all__ = ["RobustKNeighborsClassifier"]
 
@@ -33,29 +31,44 @@ def check_mask(trusted: Any, n: int) -> NDArray[np.bool_]:
     return mask
 
 
-def _likely(codes: NDArray[np.int64], trust: Trust) -> NDArray[np.int64]:
-    """The most likely labels; those given if a class would vanish."""
-    likely = trust.posterior.argmax(axis=1).astype(np.int64)
-    return codes if len(np.unique(likely)) < len(np.unique(codes)) else likely
+#: Neighbours, least squares penalties and points a leaf among which the out-of-sample likelihood chooses.
+NEIGHBORS = (5, 9, 15, 30, 60)
+RIDGES = (0.1, 0.5, 2.0)
+LEAVES = (1, 3, 6)
+MAPS = ("linear", "nystroem", "forest", "relu")
 
 
 class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
-    """Nearest neighbours that survive wrong labels: metric, cleaning and voting together.
+    """Nearest neighbours under several maps, each a metric, that survive wrong labels; their votes averaged.
 
-    The labels are judged (:mod:`lptml.noise.trust`), :class:`lptml.LPTML_SupervisedCV` learns a metric from
-    the most likely labels, and each neighbour votes for the classes with what is believed about it: a trusted
-    point for its label, a suspect for the class that all other points see in it, a doubtful one for both in
-    proportion. With labels that are all right this is k-NN under a good metric.
+    Under each map every training point votes with its label, near ones most. How smooth the votes are, and
+    how they become probabilities, is chosen by how likely they make the labels of the points that they leave
+    out, where a share of these labels may be wrong; then each label votes with the probability that it is
+    right, and the probabilities of all maps are averaged.
+
+    The maps are
+
+    - ``"linear"``: the metric of :class:`lptml.LPTML_SupervisedCV`; the nearest neighbours, weighted by a
+      Gaussian of their distance,
+    - ``"nystroem"``: Gaussian radial basis functions; kernel ridge regression, whose predictions are weighted
+      votes of all points,
+    - ``"forest"``: leaves of extremely randomised trees; the points in the same leaves, which is the forest's
+      own vote,
+    - ``"relu"``: a hidden layer learned by :class:`lptml.LPTML_Supervised`; neighbours as for "linear".
 
     Parameters
     ----------
-    n_neighbors : int, default=4
-        Voting neighbours; 4 as in the paper.
-    weights : {"uniform", "distance"}, default="uniform"
-        Whether nearer neighbours count more (by the inverse distance).
+    n_neighbors : "auto" or int, default="auto"
+        Voting neighbours under "linear" and "relu": chosen among 5, 9, 15, 30 and 60 for each, or this many.
+        With ``maps=("linear",)`` and ``weights="uniform"`` it is the k of a k-nearest-neighbours classifier.
+    weights : {"gaussian", "uniform", "distance"}, default="gaussian"
+        How these neighbours count: by a Gaussian of the distance whose standard deviation is half that of the
+        farthest, alike, or by the inverse distance.
+    maps : tuple of str, default=("linear", "nystroem", "forest")
+        The maps, one or several. All count alike: to leave out those that are behind in the validation lost
+        .3 to 1.2 points on the 13 development sets of docs/maps.md.
     metric_learner : None or estimator, default=None
-        A transformer to learn the metric with, from the labels that are not suspects; by default
-        :class:`lptml.LPTML_SupervisedCV`, from the most likely label of every point.
+        A transformer to take in place of the metric of "linear".
     n_suspects : "auto" or int, default="auto"
         By default every label counts as far as it is trusted. A number instead: that many labels, the most
         suspicious, are replaced by the most likely ones, all others are taken as they are.
@@ -65,20 +78,27 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     components_ : ndarray (n_components, n_features)
-        L, the metric; the Mahalanobis matrix is L'L. Absent with ``metric_learner``.
+        L, the metric of "linear"; the Mahalanobis matrix is L'L. Absent with ``metric_learner`` or without
+        that map.
     metric_learner_ : estimator
-        The fitted metric learner; absent where there is just one class.
+        The fitted metric learner of "linear"; absent where there is just one class.
+    relu_learner_ : LPTML_Supervised
+        The learner of "relu".
+    map_scores_ : dict of float
+        Mean log-likelihood of the training labels under each map, out of sample.
+    n_neighbors_ : dict of int
+        The neighbours of "linear" and "relu".
     suspicion_ : ndarray (n_samples,)
-        Probability that each training label is wrong.
+        Probability that each training label is wrong, by the out-of-sample votes of the maps.
     suspects_ : ndarray of int
         Rows of the labels that are more likely wrong than right (or ``n_suspects`` of them), the most
         suspicious first.
     noise_rate_ : float
-        Estimated share of wrong labels.
+        Estimated share of wrong labels; 0 where the overlap of the classes explains them all.
     beliefs_ : ndarray (n_samples, n_classes)
         What each training point votes.
-    points_ : ndarray (n_samples, k)
-        The training points, transformed.
+    voters_, sharpness_ : dict
+        What judges new points under each map, and the power that makes probabilities of its votes.
     classes_ : ndarray
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -101,8 +121,9 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "weights": [StrOptions({"uniform", "distance"})],
+        "n_neighbors": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "weights": [StrOptions({"gaussian", "uniform", "distance"})],
+        "maps": [tuple, list],
         "metric_learner": [None, HasMethods(["fit", "transform"])],
         "n_suspects": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
         "random_state": ["random_state"],
@@ -110,21 +131,23 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_neighbors: int = 4,
+        n_neighbors: int | str = "auto",
         *,
-        weights: str = "uniform",
+        weights: str = "gaussian",
+        maps: Any = ("linear", "nystroem", "forest"),
         metric_learner: Any = None,
         n_suspects: int | str = "auto",
         random_state: Any = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.weights = weights
+        self.maps = maps
         self.metric_learner = metric_learner
         self.n_suspects = n_suspects
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, *, trusted: Any = None) -> Self:
-        """Judge the labels and choose the metric.
+        """Learn the maps, judge the labels, and calibrate the votes.
 
         Parameters
         ----------
@@ -141,9 +164,9 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         from lptml.estimators._lptml import seed
-        from lptml.noise.trust import trust_labels
 
         self._validate_params()
+        self._check_maps()
         points, labels = validate_data(self, X, y, dtype=np.float64)
         points = np.ascontiguousarray(points)
         _inputs.check_magnitude(points, "X")
@@ -153,55 +176,105 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"Unknown label type: {type_of_target(labels)}")
         self.classes_, inverse = np.unique(labels, return_inverse=True)
         codes = inverse.astype(np.int64)
-        K = len(self.classes_)
-        number = 0 if self.random_state is None else seed(self.random_state)
         sure = None if trusted is None else check_mask(trusted, len(points))
-        trust = trust_labels(points, codes, K, trusted=sure, rng=np.random.default_rng(number))
-        chosen = choose(trust.suspicion, codes, self.n_suspects)
-        found = np.flatnonzero(chosen)
-        self.suspicion_ = trust.suspicion
-        self.suspects_ = found[np.argsort(-trust.suspicion[found], kind="stable")]
-        self.noise_rate_ = float(trust.noise_rate)
-        self.beliefs_ = trust.posterior
-        if self.n_suspects != "auto":
-            own = np.eye(K, dtype=bool)[codes]
-            likely = np.eye(K)[np.where(own, -1.0, trust.probability).argmax(axis=1)]
-            self.beliefs_ = np.where(chosen[:, None], likely, own.astype(np.float64))
-        self._fit_metric(points, codes, trust, chosen, number)
-        self.points_ = self._map(points)
+        number = 0 if self.random_state is None else seed(self.random_state)
+        with single_threaded(len(points) <= SMALL):
+            self._fit_votes(points, codes, sure, number)
         return self
 
-    def _fit_metric(
-        self,
-        points: FloatArray,
-        codes: NDArray[np.int64],
-        trust: Trust,
-        chosen: NDArray[np.bool_],
-        number: int,
+    def _check_maps(self) -> None:
+        names = [*self.maps]
+        if not names or len(set(names)) < len(names) or not set(names) <= set(MAPS):
+            raise ValueError(f"maps must be different names among {', '.join(MAPS)}; got {self.maps!r}")
+        if self.metric_learner is not None and "linear" not in names:
+            raise ValueError('metric_learner has no effect: maps does not contain "linear"')
+
+    def _fit_votes(
+        self, points: FloatArray, codes: NDArray[np.int64], sure: NDArray[np.bool_] | None, number: int
     ) -> None:
+        K = len(self.classes_)
+        self.voters_, self.map_scores_, self.n_neighbors_, self.sharpness_ = {}, {}, {}, {}
+        own = np.eye(K)[codes]
+        if K < 2:  # nothing to choose from, and nobody who says otherwise
+            self.beliefs_, self.suspicion_, self.noise_rate_ = own, np.zeros(len(points)), 0.0
+            self.suspects_ = np.empty(0, dtype=np.int64)
+            return
+        voters: dict[str, Voter] = {}
+        total, rates = np.zeros_like(own), []
+        for name in self.maps:
+            heard = [(voter, voter.among(own)) for voter in self._voters(name, points, codes, number)]
+            found = [calibrate(votes, codes) for _, votes in heard]
+            best = max(range(len(found)), key=lambda i: found[i].score)
+            voter, votes = heard[best]
+            voters[name] = voter
+            self.map_scores_[name], self.sharpness_[name] = found[best].score, found[best].sharpness
+            rates.append(found[best].noise_rate)
+            total += sharpened(votes, found[best].sharpness) / len(self.maps)
+            if isinstance(voter, NearestVotes):
+                self.n_neighbors_[name] = voter.k
+        rate = float(np.mean(rates))
+        self._judge(total, codes, rate, sure)
+        if sure is not None:  # once more, by voters that weigh what is known of them
+            again = [
+                sharpened(voter.among(self.beliefs_), self.sharpness_[name]) for name, voter in voters.items()
+            ]
+            self._judge(np.mean(again, axis=0), codes, rate, sure)
+        for name, voter in voters.items():
+            self.voters_[name] = voter.settled(self.beliefs_).arrays()
+
+    def _judge(
+        self,
+        probability: FloatArray,
+        codes: NDArray[np.int64],
+        noise_rate: float,
+        sure: NDArray[np.bool_] | None,
+    ) -> None:
+        """Suspicion and beliefs from out-of-sample probabilities (n, K) and the share of wrong labels."""
+        own = np.eye(len(self.classes_))[codes]
+        right = (posterior(probability, codes, noise_rate) * own).sum(axis=1)
+        if sure is not None:
+            right[sure] = 1.0
+        self.suspicion_, self.noise_rate_ = 1.0 - right, noise_rate
+        chosen = choose(self.suspicion_, codes, self.n_suspects)
+        rows = np.flatnonzero(chosen)
+        self.suspects_ = rows[np.argsort(-self.suspicion_[rows], kind="stable")]
+        self.beliefs_ = own * right[:, None]
+        if self.n_suspects != "auto":
+            likely = np.eye(len(self.classes_))[np.where(own > 0, -1.0, probability).argmax(axis=1)]
+            self.beliefs_ = np.where(chosen[:, None], likely, own)
+
+    def _voters(self, name: str, points: FloatArray, codes: NDArray[np.int64], number: int) -> list[Any]:
+        """The voters under a map, one for each degree of smoothing."""
+        if name == "nystroem":
+            return [*RidgeVotes.of(points, RIDGES, number)]
+        if name == "forest":
+            own = np.eye(len(self.classes_))[codes]
+            grown = [grow(points, own, None, min_leaf=size, seed=number) for size in LEAVES]
+            return [LeafVotes(each.trees, each.trees.leaves(points), each.left_out) for each in grown]
+        learner = self._learner(name, number)
+        learner.fit(points, codes if self.metric_learner is None else self.classes_[codes])
+        if name == "linear":
+            self.metric_learner_ = learner
+            if self.metric_learner is None:
+                self.components_ = learner.components_
+        else:
+            self.relu_learner_ = learner
+        ks = NEIGHBORS if self.n_neighbors == "auto" else (int(self.n_neighbors),)
+        return [*NearestVotes.of(np.asarray(learner.transform(points), dtype=np.float64), ks, self.weights)]
+
+    def _learner(self, name: str, number: int) -> Any:
         from lptml.estimators.supervised_cv import LPTML_SupervisedCV
 
-        if len(self.classes_) < 2:
-            span = span_of_points(points)
-            self.components_ = span.map_outside(standardised(span.coordinates(points)))
-            return
-        learner = self.metric_learner
-        if learner is None:
-            learner = LPTML_SupervisedCV(n_neighbors=self.n_neighbors, random_state=number)
-            labels = _likely(codes, trust)  # numbers: -1 would stand for a point without a label
-        else:
-            points, labels = points[~chosen], self.classes_[codes[~chosen]]
-        self.metric_learner_ = clone(learner).fit(points, labels)
-        if self.metric_learner is None:
-            self.components_ = self.metric_learner_.components_
+        if name == "linear":
+            if self.metric_learner is not None:
+                return clone(self.metric_learner)
+            return LPTML_SupervisedCV(random_state=number)
+        from lptml.estimators.supervised import LPTML_Supervised
 
-    def _map(self, points: FloatArray) -> FloatArray:
-        if self.metric_learner is not None:
-            return np.asarray(self.metric_learner_.transform(points), dtype=np.float64)
-        return points @ self.components_.T
+        return LPTML_Supervised(map=name, random_state=number)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Share of the votes for each class.
+        """Calibrated probabilities of the classes.
 
         Parameters
         ----------
@@ -211,17 +284,24 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray (n_samples, n_classes)
         """
-        check_is_fitted(self, "points_")
-        points = validate_data(self, X, dtype=np.float64, reset=False)
-        count = min(self.n_neighbors, len(self.points_))
-        finder = NearestNeighbors(n_neighbors=count).fit(self.points_)
-        distance, nearest = finder.kneighbors(self._map(np.ascontiguousarray(points)))
-        votes = self.beliefs_[nearest]  # (n, k, K)
-        if self.weights == "distance":
-            smallest = np.maximum(distance.min(axis=1, keepdims=True), 1e-300)
-            votes = votes * (smallest / np.maximum(distance, smallest))[:, :, None]
-        total = votes.sum(axis=1)
-        return np.asarray(total / total.sum(axis=1, keepdims=True))
+        check_is_fitted(self, "voters_")
+        points = np.ascontiguousarray(validate_data(self, X, dtype=np.float64, reset=False))
+        if not self.voters_:
+            return np.ones((len(points), 1))
+        total = np.zeros((len(points), len(self.classes_)))
+        for name, state in self.voters_.items():
+            voter = restore(state, points.shape[1], len(self.classes_))
+            votes = voter.about(self._image(name, points))
+            total += sharpened(votes, self.sharpness_[name]) / len(self.voters_)
+        return total
+
+    def _image(self, name: str, points: FloatArray) -> FloatArray:
+        if name == "linear" and self.metric_learner is None:
+            return points @ self.components_.T
+        if name in ("linear", "relu"):
+            learner = self.metric_learner_ if name == "linear" else self.relu_learner_
+            return np.asarray(learner.transform(points), dtype=np.float64)
+        return points
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class with most votes; the first of equals.

@@ -32,6 +32,7 @@ from lptml.estimators._lptml import (
     merge_rows,
     seed,
 )
+from lptml.estimators._maps import fit_supervised, is_linear
 from lptml.estimators.base import SupervisedMixin
 from lptml.noise.suspects import judge
 from lptml.points import priors
@@ -167,6 +168,10 @@ class SupervisedBase(SupervisedMixin, LPTMLBase):
             trivial = _trivial_costs(data, chosen)
             self._report(learned, data.span, chosen.source, _each_as_one(chosen.source), trivial)
         self.support_ = data.rows[chosen.points(learned.support)]
+        self._judged(data)
+
+    def _judged(self, data: Labelled) -> None:
+        """Keep what the suspicion of the labels is found from."""
         self._remember(data.given, data.codes, data.weight, data.known)
 
     def _judge(
@@ -274,6 +279,11 @@ class LPTML_Supervised(SupervisedBase):
         Where the trials of the search run.
     n_jobs : int, optional
         Trials at the same time on the local engine, as in joblib; the result does not depend on it.
+    map : {"linear", "relu", "nystroem", "forest"}, map or transformer, default="linear"
+        What the points go through before the metric: nothing; a hidden layer trained on the same
+        constraints; Gaussian basis functions; leaves of a forest grown on the labels; a map of
+        :mod:`lptml.maps`, or any transformer of scikit-learn. Matrices among the options are then about the
+        features of the map.
     random_state : int, RandomState or None, default=None
         The same number gives the same metric, bit for bit.
     verbose : int, default=0
@@ -289,6 +299,8 @@ class LPTML_Supervised(SupervisedBase):
     ----------
     components_ : ndarray (n_components, n_features)
         L, the learned map; the Mahalanobis matrix is L'L.
+    map_, last_layer_ : map, ndarray (n_components, m)
+        With a map that is not linear, in place of ``components_``: ``transform`` is L f(x).
     n_violations_ : int
         Number of the given constraints that the metric violates.
     violation_rate_ : float
@@ -369,6 +381,7 @@ class LPTML_Supervised(SupervisedBase):
         time_limit: float | None = None,
         engine: Any = "local",
         n_jobs: int | None = None,
+        map: Any = "linear",
         random_state: Any = None,
         verbose: int = 0,
         callback: Callable[..., Any] | None = None,
@@ -394,6 +407,7 @@ class LPTML_Supervised(SupervisedBase):
         self.time_limit = time_limit
         self.engine = engine
         self.n_jobs = n_jobs
+        self.map = map
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
@@ -422,6 +436,9 @@ class LPTML_Supervised(SupervisedBase):
         self._validate_params()
         self._start_clock()
         self._check_kind(self.constraints)
+        if not is_linear(self.map):
+            fit_supervised(self, X, y, sample_weight, initial_metric)
+            return self
         data = self._labelled(X, y, sample_weight)
         with single_threaded(len(data.rows) <= SMALL):
             L = self._prior_factor(self.prior, data)

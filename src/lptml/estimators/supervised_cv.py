@@ -16,6 +16,7 @@ from lptml.constraints import Floats, Ints, psd_factor
 from lptml.constraints.from_labels import KINDS
 from lptml.constraints.scaling import blend, truncate
 from lptml.estimators._cv import CVMixin, but_shrinkage, check_names, cv_constraints
+from lptml.estimators._maps import check_map, is_linear, map_of, settle, through
 from lptml.estimators.supervised import Labelled, LPTML_Supervised, SupervisedBase, prior_factor
 from lptml.points import priors
 from lptml.select.cross_validation import Setting, grid_of, neighbour_share
@@ -38,6 +39,10 @@ class LPTML_SupervisedCV(CVMixin, SupervisedBase):
 
     Parameters
     ----------
+    maps : list, default=("linear",)
+        Values of ``map`` to try; see :class:`LPTML_Supervised`. Each is learned anew without each fold, so
+        that none is chosen for fitting the training points alone. Just settings with the map of the best one
+        are averaged: there is no mean of metrics over different features.
     priors : list, default=("standardized", "within", "discriminant")
         Values of ``prior`` to try; see :class:`LPTML_Supervised`.
     shrinkages : list of float, default=(0.0, 0.5, 1.0)
@@ -90,6 +95,8 @@ class LPTML_SupervisedCV(CVMixin, SupervisedBase):
     ----------
     components_ : ndarray (n_components, n_features)
         L, the learned map; the Mahalanobis matrix is L'L.
+    map_, last_layer_ : map, ndarray (n_components, m)
+        Where the map of ``best_params_`` is not linear, in place of ``components_``: ``transform`` is L f(x).
     cv_results_ : dict of arrays
         ``params`` and ``param_...`` of every setting, its ``mean_test_score``, ``std_test_score`` (over the
         folds), ``rank_test_score``, ``standard_error`` of its difference from the best, and whether it is
@@ -123,13 +130,14 @@ class LPTML_SupervisedCV(CVMixin, SupervisedBase):
     >>> X, y = load_wine(return_X_y=True)
     >>> model = LPTML_SupervisedCV(random_state=0).fit(X, y)
     >>> sorted(model.best_params_)
-    ['constraints', 'n_components', 'prior', 'shrinkage', 'temperature']
+    ['constraints', 'map', 'n_components', 'prior', 'shrinkage', 'temperature']
     >>> model.best_score_ > 0.9
     True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = cv_constraints(
         constraints=[str, list, tuple],
+        maps=[list, tuple],
         n_constraints=[None, Interval(Integral, 1, None, closed="left")],
         n_neighbors=[Interval(Integral, 1, None, closed="left")],
     )
@@ -137,6 +145,7 @@ class LPTML_SupervisedCV(CVMixin, SupervisedBase):
     def __init__(
         self,
         *,
+        maps: Any = ("linear",),
         priors: Any = ("standardized", "within", "discriminant"),
         shrinkages: Any = (0.0, 0.5, 1.0),
         temperatures: Any = (0.15,),
@@ -160,6 +169,7 @@ class LPTML_SupervisedCV(CVMixin, SupervisedBase):
         callback: Callable[..., Any] | None = None,
         preprocessor: Any = None,
     ) -> None:
+        self.maps = maps
         self.priors = priors
         self.shrinkages = shrinkages
         self.temperatures = temperatures
@@ -204,23 +214,34 @@ class LPTML_SupervisedCV(CVMixin, SupervisedBase):
         check_names("constraints", kinds, tuple(KINDS))
         for kind in kinds:
             self._check_kind(kind)
-        settings = grid_of(constraints=kinds, **self._values(priors.NAMES))
+        if not len(self.maps):
+            raise ValueError("the list of values for maps is empty")
+        for each in self.maps:
+            check_map(each, "maps")
+        settings = grid_of(map=[*self.maps], constraints=kinds, **self._values(priors.NAMES))
         data = self._labelled(X, y, sample_weight)
         with single_threaded(len(data.rows) <= SMALL):
             others = self._compare(data, settings)
             best = self._learner(self.best_params_, **self._options(others))
+            judged, start = data, None
+            if not is_linear(best.map):
+                mapping = map_of(best.map, data, self._number)
+                data, start = through(data, mapping), mapping.metric
             best._start_clock()
             L = best._prior_factor(best.prior, data)
             chosen = best._chosen(data, best.constraints, L)
-            best.n_features_in_ = self.n_features_in_
+            best.n_features_in_ = data.given.shape[1]
             given = {"X": data.given, "y": data.codes}
-            learned = best._learn(chosen.source, None, given, L.T @ L, data.span, solve_support=not others)
+            learned = best._learn(chosen.source, start, given, L.T @ L, data.span, solve_support=not others)
             centred = data.X - data.X.mean(axis=0)
             metrics = self._while_time(others, self._metrics(data, others))
             learned = self._adopt_average(best, learned, metrics, chosen.source, centred, data.span)
             self.bounds_ = best.bounds_
             with Interrupts():
                 self._settle_labelled(data, chosen, learned)
+                if not is_linear(best.map):
+                    settle(self, mapping, self.components_)
+                    self._judged(judged)
         return self
 
     def _learner(self, setting: Setting, **options: Any) -> LPTML_Supervised:
@@ -256,10 +277,22 @@ class LPTML_SupervisedCV(CVMixin, SupervisedBase):
         w = np.ones(len(rows)) if data.total is None else data.total[rows]
 
         def score_fold(train: Ints, test: Ints) -> Iterator[Floats]:
-            for A in self._metrics(data.take(rows[train]), settings):
-                yield neighbour_share(psd_factor(A), X, y, w, train, test, self.n_neighbors)
+            part = data.take(rows[train])
+            for _, group in groupby(settings, key=lambda setting: id(setting["map"])):
+                same = [*group]
+                if is_linear(same[0]["map"]):
+                    factors, features = (psd_factor(A) for A in self._metrics(part, same)), X
+                else:
+                    mapping = map_of(same[0]["map"], part, self._number)
+                    seen, features = through(part, mapping), mapping.transform(data.features[rows])
+                    factors = (seen.span.map_outside(psd_factor(A)) for A in self._metrics(seen, same))
+                for L in factors:
+                    yield neighbour_share(L, features, y, w, train, test, self.n_neighbors)
 
-        return self._cross_validate(settings, y, w, score_fold, rng)
+        good = self._cross_validate(settings, y, w, score_fold, rng)
+        chosen = self.best_params_["map"]
+        self.cv_results_["averaged"] &= np.array([setting["map"] is chosen for setting in settings])
+        return [setting for setting in good if setting["map"] is chosen]
 
 
 def _spread(X: Floats) -> Floats:

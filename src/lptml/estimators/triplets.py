@@ -18,6 +18,7 @@ from lptml.estimators._lptml import (
     one_direction,
     spanned,
 )
+from lptml.estimators._maps import fit_triplets, is_linear
 from lptml.estimators._suspicion import share_of_first
 from lptml.estimators.base import TripletsMixin
 
@@ -70,6 +71,10 @@ class LPTML_Triplets(TripletsMixin, LPTMLBase):
         Where the trials of the search run.
     n_jobs : int, optional
         Trials at the same time on the local engine, as in joblib; the result does not depend on it.
+    map : {"linear", "relu", "nystroem"}, map or transformer, default="linear"
+        What the points go through before the metric: nothing; a hidden layer trained on the same
+        constraints; Gaussian basis functions; a map of :mod:`lptml.maps`, or any
+        transformer of scikit-learn. Matrices among the options are then about the features of the map.
     random_state : int, RandomState or None, default=None
         The same number gives the same metric, bit for bit.
     verbose : int, default=0
@@ -85,6 +90,8 @@ class LPTML_Triplets(TripletsMixin, LPTMLBase):
     ----------
     components_ : ndarray (n_components, n_features)
         L, the learned map; the Mahalanobis matrix is L'L.
+    map_, last_layer_ : map, ndarray (n_components, m)
+        With a map that is not linear, in place of ``components_``: ``transform`` is L f(x).
     n_violations_ : int
         Number of the given triplets that the metric violates.
     violation_rate_ : float
@@ -141,6 +148,7 @@ class LPTML_Triplets(TripletsMixin, LPTMLBase):
         time_limit: float | None = None,
         engine: Any = "local",
         n_jobs: int | None = None,
+        map: Any = "linear",
         random_state: Any = None,
         verbose: int = 0,
         callback: Callable[..., Any] | None = None,
@@ -162,6 +170,7 @@ class LPTML_Triplets(TripletsMixin, LPTMLBase):
         self.time_limit = time_limit
         self.engine = engine
         self.n_jobs = n_jobs
+        self.map = map
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
@@ -196,6 +205,9 @@ class LPTML_Triplets(TripletsMixin, LPTMLBase):
         """
         self._validate_params()
         self._start_clock()
+        if not is_linear(self.map):
+            fit_triplets(self, triplets, y, sample_weight, initial_metric)
+            return self
         points = self._start_tuples(triplets)
         n, _, d = points.shape
         self._check_options(d)
@@ -219,5 +231,5 @@ class LPTML_Triplets(TripletsMixin, LPTMLBase):
         return self
 
     def _judge(self, near: FloatArray, far: FloatArray) -> FloatArray:
-        squares = [((V @ self.components_.T) ** 2).sum(axis=1) for V in (near, far)]
+        squares = [((V @ self._live_components().T) ** 2).sum(axis=1) for V in (near, far)]
         return share_of_first(*squares)
