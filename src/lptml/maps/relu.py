@@ -20,7 +20,7 @@ them than the linear map trained in the same way, there are none: f(x) = z.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -29,14 +29,17 @@ from scipy.special import expit
 from lptml.constraints import Floats, Ints
 from lptml.constraints.scaling import standard_deviation
 from lptml.maps._evidence import Arrays, Evidence
-from lptml.refine.anneal import Schedule
 
 __all__ = ["ReluMap", "loss_and_gradients"]
 
 #: Steps of Adam, from a temperature at which the start hardly matters to one where margins still do.
-SCHEDULE = Schedule(
-    steps=300, first_temperature=1.0, final_temperature=0.05, first_step=0.05, final_step=0.003
-)
+SCHEDULE: dict[str, Any] = {
+    "steps": 300,
+    "first_temperature": 1.0,
+    "final_temperature": 0.05,
+    "first_step": 0.05,
+    "final_step": 0.003,
+}
 BATCH = 4096  # constraints a step at most
 HELD_OUT = 5  # one point of so many
 EXTRA = 8  # dimensions of the image beyond those of z
@@ -211,11 +214,13 @@ def _descend(
     Z: Floats, evidence: Evidence, rows: Ints, W: Floats, c: Floats, G: Floats, rng: np.random.Generator
 ) -> tuple[Floats, Floats, Floats]:
     """Adam (Kingma and Ba 2015) on minibatches, temperature and step length falling."""
+    from lptml.refine.anneal import Schedule  # compiled code is loaded by the first fit, not by the import
+
     unit = float(np.sqrt(evidence.bound.max()))
     parameters = [W.copy(), c.copy(), G.copy()]
     first = [np.zeros_like(each) for each in parameters]
     second = [np.zeros_like(each) for each in parameters]
-    for i, (temperature, step) in enumerate(SCHEDULE, 1):
+    for i, (temperature, step) in enumerate(Schedule(**SCHEDULE), 1):
         batch = rows if len(rows) <= BATCH else rng.choice(rows, BATCH, replace=False)
         W, c, G = parameters
         _, *gradients = loss_and_gradients(Z, evidence, batch, W, c, G, temperature * unit)
