@@ -12,7 +12,6 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
-from sklearn.utils import validation as sklearn_validation
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
@@ -23,7 +22,6 @@ __all__ = [
     "FloatArray",
     "InputTypeError",
     "PreprocessorError",
-    "check_is_fitted",
     "check_magnitude",
     "check_metric",
     "check_pair_labels",
@@ -90,11 +88,6 @@ class ArrayPreprocessor:
                 f"got {indices.min()}..{indices.max()}"
             )
         return np.asarray(self.points[indices], dtype=np.float64)
-
-
-def check_is_fitted(estimator: Any, *_: str) -> None:
-    """Raise NotFittedError while there is neither ``components_`` nor the last layer of a map."""
-    sklearn_validation.check_is_fitted(estimator)
 
 
 def check_preprocessor(preprocessor: Any) -> Preprocessor | None:

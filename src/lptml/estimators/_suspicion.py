@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
-from lptml.estimators._inputs import FloatArray, check_is_fitted
+from lptml.estimators._inputs import FloatArray
 
 __all__ = ["SuspicionMixin", "of_each", "share_of_first"]
 
@@ -33,7 +34,7 @@ class SuspicionMixin:
         :func:`lptml.noise.suspects.pair_suspicion`: probabilities, from models that have not seen the label.
         For triplets and quadruplets it is how strongly the learned metric contradicts them.
         """
-        check_is_fitted(self, "components_")
+        check_is_fitted(self)
         suspicion = self.__dict__.get("_suspicion")
         if suspicion is None:
             training = self.__dict__.get("_training")

@@ -16,7 +16,6 @@ __all__ = [
     "clipped",
     "robust_scale",
     "squared_distances",
-    "uncorrelated",
     "whitening",
     "within_class",
 ]
@@ -77,33 +76,6 @@ def robust_scale(X: Floats) -> Floats:
 def clipped(X: Floats) -> Floats:
     """Features centred at the median, in units of ``robust_scale``, outliers pulled in to 8 units."""
     return np.clip((X - np.median(X, axis=0)) / robust_scale(X), -_CLIP, _CLIP)
-
-
-def uncorrelated(X: Floats, rounds: int = 20) -> Floats:
-    """The points in coordinates in which they spread alike in all directions, outliers pulled in to 8 units.
-
-    Centre and scatter are those of a t distribution with heavy tails, so that outliers hardly count.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lptml.points.scatter import uncorrelated
-    >>> X = np.random.default_rng(0).normal(size=(500, 2)) @ [[30.0, 10.0], [0.0, 0.1]]
-    >>> Z = uncorrelated(X)
-    >>> bool(abs(np.corrcoef(Z.T)[0, 1]) < 0.05)
-    True
-    """
-    tail, (N, d) = TAILS[0], X.shape
-    Z = (X - np.median(X, axis=0)) / robust_scale(X)
-    residual, scatter = Z, np.eye(d)
-    for _ in range(rounds):
-        look()
-        whitened = whitening(scatter) @ residual.T  # (d, N)
-        counts = (tail + d) / (tail + np.einsum("ij,ij->j", whitened, whitened))
-        residual = Z - counts @ Z / counts.sum()
-        scatter = (residual * counts[:, None]).T @ residual / N
-        scatter += 1e-9 * max(float(np.trace(scatter)), 1e-300) / d * np.eye(d)
-    return np.clip(residual @ whitening(scatter).T, -_CLIP, _CLIP)
 
 
 def whitening(scatter: Floats) -> Floats:
