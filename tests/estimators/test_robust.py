@@ -55,9 +55,32 @@ def test_cleaner_of_pairs():
     assert verdicts.flipped[cleaner.suspects_].mean() > 0.6
 
 
+@pytest.mark.parametrize("n_suspects", ["auto", 60])
+def test_labels_that_a_review_vouches_for_stay(n_suspects):
+    X, y = load_wine(return_X_y=True)
+    noisy = flip_labels(y, 0.2, random_state=0).labels
+    before = RobustKNeighborsClassifier(random_state=0).fit(X, noisy)
+    sure = np.zeros(len(y), dtype=bool)
+    sure[before.suspects_[:8]] = True  # labels that looked wrong, and that somebody has confirmed
+    robust = RobustKNeighborsClassifier(n_suspects=n_suspects, random_state=0).fit(X, noisy, trusted=sure)
+    cleaner = LabelCleaner(KNeighborsClassifier(), action="correct", n_suspects=n_suspects)
+    cleaner.fit(X, noisy, trusted=sure)
+    for model in (robust, cleaner):
+        assert (model.suspicion_[sure] == 0).all()
+        assert not sure[model.suspects_].any()
+    assert np.array_equal(cleaner.labels_[sure], noisy[sure])
+    assert np.array_equal(robust.beliefs_[sure].argmax(axis=1), noisy[sure])
+
+
 def test_bad_parameters_are_named():
     X, y = load_wine(return_X_y=True)
     with pytest.raises(ValueError, match="n_suspects"):
         LabelCleaner(KNeighborsClassifier(), n_suspects=-1).fit(X, y)
     with pytest.raises(ValueError, match="requires y"):
         LabelCleaner(KNeighborsClassifier()).fit(X, None)
+    for model in (LabelCleaner(KNeighborsClassifier()), RobustKNeighborsClassifier()):
+        with pytest.raises(ValueError, match="trusted must be 178 booleans"):
+            model.fit(X, y, trusted=[1, 0])
+    pairs = np.stack([X[:-1], X[1:]], axis=1)
+    with pytest.raises(ValueError, match="trusted is about labels of points"):
+        LabelCleaner(KNeighborsClassifier()).fit(pairs, np.where(y[:-1] == y[1:], 1, -1), trusted=y > 0)

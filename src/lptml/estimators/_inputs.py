@@ -23,6 +23,7 @@ __all__ = [
     "InputTypeError",
     "PreprocessorError",
     "check_magnitude",
+    "check_mask",
     "check_metric",
     "check_pair_labels",
     "check_penalty",
@@ -88,6 +89,14 @@ class ArrayPreprocessor:
                 f"got {indices.min()}..{indices.max()}"
             )
         return np.asarray(self.points[indices], dtype=np.float64)
+
+
+def check_mask(trusted: Any, n: int) -> NDArray[np.bool_]:
+    """Booleans, one for each point."""
+    mask = np.asarray(trusted)
+    if mask.shape != (n,) or mask.dtype != bool:
+        raise ValueError(f"trusted must be {n} booleans, got {mask.dtype} of shape {mask.shape}")
+    return mask
 
 
 def check_preprocessor(preprocessor: Any) -> Preprocessor | None:

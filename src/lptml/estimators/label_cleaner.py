@@ -23,15 +23,20 @@ if TYPE_CHECKING:
 __all__ = ["LabelCleaner", "choose"]
 
 
-def choose(suspicion: FloatArray, codes: NDArray[np.int64], n_suspects: int | str) -> NDArray[np.bool_]:
-    """Which labels to act on; the most trusted label of a class always stays.
+def choose(
+    suspicion: FloatArray,
+    codes: NDArray[np.int64],
+    n_suspects: int | str,
+    trusted: NDArray[np.bool_] | None = None,
+) -> NDArray[np.bool_]:
+    """Which labels to act on; trusted ones stay, and the least suspicious of every class.
 
     Examples
     --------
     >>> choose(np.array([0.9, 0.1, 0.8, 0.7]), np.array([0, 0, 1, 1]), "auto")
     array([ True, False,  True, False])
     """
-    protected = np.zeros(len(codes), dtype=bool)
+    protected = np.zeros(len(codes), dtype=bool) if trusted is None else trusted.copy()
     order = np.argsort(suspicion, kind="stable")
     protected[order[np.unique(codes[order], return_index=True)[1]]] = True
     allowed = ~protected
@@ -127,7 +132,7 @@ class LabelCleaner(MetaEstimatorMixin, BaseEstimator):
         self.n_suspects = n_suspects
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, trusted: Any = None, **fit_params: Any) -> Self:
         """Find the suspects and fit the estimator to the cleaned labels.
 
         Parameters
@@ -135,6 +140,9 @@ class LabelCleaner(MetaEstimatorMixin, BaseEstimator):
         X : array-like (n_samples, n_features), or pairs (n_pairs, 2, n_features)
         y : array-like (n_samples,)
             Classes; for pairs +1 (similar) and -1 (dissimilar).
+        trusted : array-like of bool (n_samples,), optional
+            Labels of points that are known to be right, for example from a review: they stay, and others are
+            judged by them. Not for pairs.
         **fit_params
             Passed to the estimator's ``fit``; arrays of length n_samples lose the dropped rows.
 
@@ -148,6 +156,8 @@ class LabelCleaner(MetaEstimatorMixin, BaseEstimator):
         if np.asarray(X).ndim == 3:
             from lptml.noise.suspects import judge_pairs
 
+            if trusted is not None:
+                raise ValueError("trusted is about labels of points: it must be None for pairs")
             given = np.asarray(X)
             labels = _inputs.check_pair_labels(y, len(given)).astype(np.int64)
             found: Trust = judge_pairs(given, labels, random_state=self._seed())
@@ -163,9 +173,10 @@ class LabelCleaner(MetaEstimatorMixin, BaseEstimator):
             self.classes_, codes = np.unique(labels, return_inverse=True)
             rng = np.random.default_rng(self._seed())
             points = np.ascontiguousarray(given, dtype=np.float64)
-            found = trust_labels(points, codes.astype(np.int64), len(self.classes_), rng=rng)
+            sure = None if trusted is None else _inputs.check_mask(trusted, len(points))
+            found = trust_labels(points, codes.astype(np.int64), len(self.classes_), trusted=sure, rng=rng)
             likely = self.classes_[found.suggested]
-        chosen = choose(found.suspicion, found.codes, self.n_suspects)
+        chosen = choose(found.suspicion, found.codes, self.n_suspects, found.trusted)
         self.suspicion_ = found.suspicion
         self.noise_rate_, self.noise_interval_ = found.noise_rate, found.noise_interval
         self.can_judge_ = found.can_judge

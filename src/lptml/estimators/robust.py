@@ -23,14 +23,6 @@ from lptml.maps.votes import LeafVotes, NearestVotes, RidgeVotes, Voter, restore
 __all__ = ["RobustKNeighborsClassifier"]
 
 
-def check_mask(trusted: Any, n: int) -> NDArray[np.bool_]:
-    """Booleans, one for each point."""
-    mask = np.asarray(trusted)
-    if mask.shape != (n,) or mask.dtype != bool:
-        raise ValueError(f"trusted must be {n} booleans, got {mask.dtype} of shape {mask.shape}")
-    return mask
-
-
 #: Neighbours, least squares penalties and points a leaf among which the out-of-sample likelihood chooses.
 NEIGHBORS = (5, 9, 15, 30, 60)
 RIDGES = (0.1, 0.5, 2.0)
@@ -176,7 +168,7 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"Unknown label type: {type_of_target(labels)}")
         self.classes_, inverse = np.unique(labels, return_inverse=True)
         codes = inverse.astype(np.int64)
-        sure = None if trusted is None else check_mask(trusted, len(points))
+        sure = None if trusted is None else _inputs.check_mask(trusted, len(points))
         number = 0 if self.random_state is None else seed(self.random_state)
         with single_threaded(len(points) <= SMALL):
             self._fit_votes(points, codes, sure, number)
@@ -235,7 +227,7 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         if sure is not None:
             right[sure] = 1.0
         self.suspicion_, self.noise_rate_ = 1.0 - right, noise_rate
-        chosen = choose(self.suspicion_, codes, self.n_suspects)
+        chosen = choose(self.suspicion_, codes, self.n_suspects, sure)
         rows = np.flatnonzero(chosen)
         self.suspects_ = rows[np.argsort(-self.suspicion_[rows], kind="stable")]
         self.beliefs_ = own * right[:, None]
