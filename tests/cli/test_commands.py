@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 from sklearn.datasets import load_iris
@@ -118,7 +119,8 @@ def test_the_grid_is_what_is_given(folder: Path) -> None:
         *["--constraints", "neighbors", "--n-components", "2", "--n-neighbors", "7", "--cv", "2", *FAST],
     )
     model = load(out)
-    settings = {"constraints": "neighbors", "n_components": 2, "prior": "within", "shrinkage": 0.25}
+    settings = {"map": "linear", "constraints": "neighbors", "n_components": 2}
+    settings |= {"prior": "within", "shrinkage": 0.25}
     assert model.cv_results_["params"] == [settings | {"temperature": T} for T in (0.1, 0.2)]
     assert (model.n_neighbors, model.cv, model.n_repeats, model.max_trials) == (7, 2, 1, 3)
     pairs = ["--key", "id", "--drop", "species", "--pairs", str(folder / "pairs.csv")]
@@ -430,3 +432,19 @@ def test_a_table_with_more_columns_than_rows(tmp_path: Path) -> None:
     assert load(model).components_.shape == (11, 300)
     assert "accuracy" in run("score", model, data, "--label", "class").output
     assert len(rows_of(run("transform", model, data).output)[0]) == 11
+
+
+def test_models_with_a_map_are_applied_and_not_shown(folder: Path) -> None:
+    points = pd.DataFrame(X, columns=["sl", "sw", "pl", "pw"])
+    model = LPTML_Supervised(map="relu", max_trials=1, random_state=0).fit(points, codes)
+    path = folder / "relu.npz"
+    save(model, path)
+    table = folder / "points.csv"
+    points.to_csv(table, index=False)
+    run("transform", str(path), str(table), "-o", str(folder / "mapped.csv"))
+    mapped = pd.read_csv(folder / "mapped.csv").to_numpy()
+    np.testing.assert_allclose(mapped, model.transform(points), rtol=1e-12)
+    points.assign(species=codes).to_csv(table, index=False)
+    page = ["report", str(table), "--label", "species", "--model", str(path), "-o", str(folder / "page.html")]
+    assert "not linear" in run(*page, code=3).stderr
+    assert not (folder / "page.html").exists()

@@ -93,9 +93,9 @@ def features(model: Any, table: Table, leave_out: tuple[str | None, ...] = ()) -
             names = [n for n in table.names if n not in leave_out and n != table.roles.get("label")]
         preparation = Preparation(tuple(str(n) for n in names))
     X = preparation.apply(table)
-    if X.shape[1] != model.components_.shape[1]:
+    if X.shape[1] != model.n_features_in_:
         raise InputError(
-            f"{X.shape[1]} features where the model has {model.components_.shape[1]}; leave the others out",
+            f"{X.shape[1]} features where the model has {model.n_features_in_}; leave the others out",
             table.source,
         )
     return X
@@ -103,7 +103,10 @@ def features(model: Any, table: Table, leave_out: tuple[str | None, ...] = ()) -
 
 def embed(model: Any, X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The points in the space of the metric, (n, k); the names of the columns were checked before."""
-    return np.asarray(X @ model.components_.T)
+    L = getattr(model, "components_", None)  # none where a map comes before the metric
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        return np.asarray(model.transform(X) if L is None else X @ L.T)
 
 
 @contextlib.contextmanager

@@ -200,6 +200,8 @@ def make_page(
 def _stored(path: str, points: Points) -> Any:
     """A stored model, which must know the same features."""
     model = load_model(path)
+    if not hasattr(model, "components_"):
+        raise InputError("learned a map that is not linear: the page shows metrics of the features", path)
     X = features(model, points.table)
     if X.shape != points.X.shape or (X != points.X).any():
         raise InputError(
