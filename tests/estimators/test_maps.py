@@ -94,6 +94,10 @@ def test_model_file_of_pairs_and_of_a_choice(tmp_path):
     model = LPTML(map="relu", **FAST).fit(pairs, np.repeat([1, -1], 50))
     again = load(save(model, tmp_path / "pairs.npz"))
     np.testing.assert_array_equal(again.predict(pairs), model.predict(pairs))
+    ends = model.transform(pairs)  # (n, 2, k), each end where the point alone would be
+    np.testing.assert_allclose(ends[:, 0], again.transform(pairs[:, 0]), atol=1e-12)
+    apart = np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1)
+    np.testing.assert_allclose(apart, model.pair_distance(pairs), rtol=1e-9, atol=1e-12)
     rng = np.random.default_rng(0)
     X, y = rings(120, 0, rng)
     # Rings far apart from each other's centre: neighbours see them as well as any map does

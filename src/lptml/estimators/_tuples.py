@@ -46,7 +46,7 @@ class _EmbedTuples:
         -------
         ndarray (n_points, n_components); for tuples (n_tuples, size of a tuple, n_components)
         """
-        check_is_fitted(self, "components_")
+        check_is_fitted(self)
         shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
         indices = len(shape) == 2 and shape[1] == self._tuple_size != self.n_features_in_
         if len(shape) == 3 or (indices and self.preprocessor_ is not None):
