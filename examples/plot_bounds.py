@@ -20,6 +20,6 @@ for ax, ratio in zip(panels, (0.5, 1.0, 1.5)):
         bounds=ratio, max_trials=10, constraints="all", temperature=0.0, shrinkage=0.0, random_state=0
     ).fit(X, y)
     PairDistancesDisplay.from_estimator(model, X, y, ax=ax)
-    ax.set(title=f"u / l = {ratio}: {model.violation_rate_:.1%} violated")
+    ax.set_title(f"u / l = {ratio}: {model.violation_rate_:.1%} violated", pad=18)
 plt.tight_layout()
 plt.show()

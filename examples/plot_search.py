@@ -14,7 +14,7 @@ from lptml import LPTML_Supervised
 from lptml.plots import SearchHistoryDisplay
 
 X, y = load_iris(return_X_y=True)
-figure, panels = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True)
+figure, panels = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True, layout="constrained")
 for ax, refine in zip(panels, (False, True)):
     model = LPTML_Supervised(
         max_trials=60, refine=refine, constraints="all", temperature=0.0, shrinkage=0.0, random_state=0

@@ -72,7 +72,7 @@ def test_clusters_follow_the_metric():
 
 
 def test_a_metric_that_is_not_linear_in_the_input():
-    """Circles: no linear map brings a ring together, one of Nystroem's features does (plot_nystroem.py)."""
+    """Circles: no linear map brings a ring together, one of Nystroem's features does."""
     X, y = make_circles(400, noise=0.2, factor=0.4, random_state=0)
     X, X_test, y, y_test = train_test_split(X, y, train_size=80, random_state=0)
     i, j = np.triu_indices(len(X_test), 1)
