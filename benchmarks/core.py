@@ -19,7 +19,7 @@ from lptml.constraints import ConstraintSet, Floats
 from lptml.exact.attempt import attempt
 from lptml.exact.coordinates import scale_problem
 from lptml.exact.kernel import solve
-from lptml.exact.sdp import ACCEPT, ATTEMPTS, Problem, Status, solve_basis, solve_problem
+from lptml.exact.sdp import ACCEPT, ATTEMPTS, BasisProblem, Status, solve_basis, solve_problem
 
 TOLERANCE = 1e-8
 DIMENSIONS = ((2, 200), (5, 100), (13, 30), (34, 3))
@@ -74,8 +74,8 @@ def scs_seconds(F: ConstraintSet, C0: np.ndarray) -> tuple[float, float]:
     return seconds(lambda: scs.SCS(data, cone, **options).solve()), float(run["info"]["pobj"])
 
 
-def plain(F: ConstraintSet, C0: np.ndarray) -> Problem:
-    return Problem(
+def plain(F: ConstraintSet, C0: np.ndarray) -> BasisProblem:
+    return BasisProblem(
         np.array(F.V),
         np.empty((0, F.d)),
         F.sign.astype(float),
@@ -113,7 +113,7 @@ def kernel(U: Floats, sign: Floats, h: Floats, R: Floats, elastic: float, mats: 
     )[0]  # fmt: skip
 
 
-def kernel_seconds(p: Problem) -> float:
+def kernel_seconds(p: BasisProblem) -> float:
     (m, d), first = p.V.shape, ATTEMPTS[0]
     U, h, R = np.empty((m, d)), np.empty(m), np.empty((0, d, d))
     mats, vecs, units = np.empty((4, d, d)), np.empty((2, m)), np.empty(m)
@@ -124,7 +124,7 @@ def kernel_seconds(p: Problem) -> float:
     return seconds(lambda: kernel(U, p.sign, h, R, first.elastic, mats, vecs))
 
 
-def compiled_seconds(p: Problem) -> float:
+def compiled_seconds(p: BasisProblem) -> float:
     """Scaling, interior-point method and independent check: the one compiled call."""
     (m, d), first = p.V.shape, ATTEMPTS[0]
     results = np.zeros((2, d, d)), np.zeros((3, m)), np.empty(m, dtype=np.int64)

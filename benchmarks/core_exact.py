@@ -123,7 +123,7 @@ def objectives() -> None:
                     start = time.process_time()
                     result = exact_lptml(sample, objective, rng=rng, minimal=False)
                     times.append(time.process_time() - start)
-                    statuses[result.status.value] += 1
+                    statuses[result.status.name.lower()] += 1
                     costs.append(F.best_scale(result.A).cost / F.total_weight)
                 best = min(costs)
                 row = (

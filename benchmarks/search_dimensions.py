@@ -13,7 +13,7 @@ import argparse
 import time
 
 from benchmarks.search import protocol
-from lptml.search import Progress, search
+from lptml.search import SearchProgress, search
 
 TRIALS = (100, 500, 1000, 1500, 2000)
 #: Seconds by d = 2..13, read from the source of the paper's figure.
@@ -34,7 +34,7 @@ def seconds(d: int, jobs: int) -> dict[int, tuple[float, float]]:
     passed: dict[int, tuple[float, float]] = {}
     cpu, wall = time.process_time(), time.perf_counter()
 
-    def note(progress: Progress) -> None:
+    def note(progress: SearchProgress) -> None:
         for t in TRIALS:
             if progress.n_trials >= t and t not in passed:
                 passed[t] = (time.process_time() - cpu, time.perf_counter() - wall)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from lptml.cli.app import cli
 from lptml.cli.errors import INPUT, USAGE
-from lptml.cli.findings import Asked, Problem, look
+from lptml.cli.findings import Asked, FindingKind, look
 from lptml.cli.tables import Table, make_frame
 
 N = 60
@@ -59,8 +59,8 @@ COLOURS = np.resize(["red", "white", "rosé"], N)
 NOTES = [f"note {i % 50} and {i % 7}" for i in range(N)]
 DAYS = [f"2024-{1 + i % 12:02d}-{1 + i % 28:02d}" for i in range(N)]
 ANSWER = np.where(np.arange(N) % 2, 1.0, 0.0) + np.random.default_rng(1).normal(0, 0.05, N).round(4)
-P = Problem
-TABLES: dict[str, tuple[list[Callable[[pd.DataFrame], None]], set[tuple[Problem, str | None]]]] = {
+P = FindingKind
+TABLES: dict[str, tuple[list[Callable[[pd.DataFrame], None]], set[tuple[FindingKind, str | None]]]] = {
     "customer numbers": ([put("customer_id", range(10001, 10001 + N))], {(P.IDENTIFIER, "customer_id")}),
     "keys of text": ([put("bottle", [f"b{i:03d}" for i in range(N)])], {(P.IDENTIFIER, "bottle")}),
     "unordered whole numbers": (

@@ -8,8 +8,9 @@ from tests import oracle
 
 from lptml.constraints import ConstraintSet, LabelledPairs
 from lptml.exact.sdp import Status
-from lptml.refine import RefinementInterruptedWarning, Stop, default_starts, refine
+from lptml.refine import RefinementInterruptedWarning, default_starts, refine
 from lptml.refine.canonical import canonical
+from lptml.search import SearchStatus
 
 
 def wine(split, percentiles=False):
@@ -124,11 +125,11 @@ def test_same_seed_same_metric():
 def test_time_limit_and_callback():
     pairs = noisy(N=400)
     refined = refine(pairs, time_limit=0.2, n_hops=10**9)  # would never end by itself
-    assert refined.stop is Stop.TIME_LIMIT
+    assert refined.status is SearchStatus.TIME_LIMIT
     assert refined.cost <= pairs.best_identity().cost
     costs = []
     stopped = refine(pairs, callback=lambda cost, A: costs.append(cost) or len(costs) == 3)
-    assert stopped.stop is Stop.STOPPED
+    assert stopped.status is SearchStatus.STOPPED
     assert costs == [step.cost for step in stopped.history]
     assert costs == sorted(costs, reverse=True)
 
@@ -142,7 +143,7 @@ def test_interruption_keeps_the_best_so_far():
 
     with pytest.warns(RefinementInterruptedWarning, match="best metric so far"):
         refined = refine(pairs, callback=interrupt)
-    assert refined.stop is Stop.INTERRUPTED
+    assert refined.status is SearchStatus.INTERRUPTED
     assert refined.cost == pairs.cost(refined.A) < pairs.best_identity().cost
 
 
@@ -153,7 +154,7 @@ def test_feasible_instances_stop_at_zero():
     pairs = LabelledPairs.from_labels(X, np.repeat([0, 1], 20), bounds=(4.0, 4.0))
     refined = refine(pairs)
     if refined.cost == 0:
-        assert refined.stop is Stop.OPTIMAL
+        assert refined.status is SearchStatus.OPTIMAL
 
 
 def test_large_sources_are_judged_by_a_sample_and_counted_exactly(monkeypatch):

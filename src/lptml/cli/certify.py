@@ -96,7 +96,7 @@ def certify(
     from lptml.constraints import ConstraintSet, LabelledPairs
 
     y: Any = points.y
-    tell = _Progress(options["quiet"] or options["as_json"])
+    tell = _Lines(options["quiet"] or options["as_json"])
     with noted(options["quiet"]):
         if wrong_labels:
             found = proof.certify_labels(
@@ -144,7 +144,7 @@ def verify(file: str, as_json: bool, quiet: bool) -> None:
     emit(result, as_json=as_json, text=lambda: f"{file}: verified. {found.statement}")
 
 
-class _Progress:
+class _Lines:
     """Lines on standard error: cost, bound and gap, now and then."""
 
     def __init__(self, quiet: bool) -> None:

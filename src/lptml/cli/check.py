@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from lptml.cli.errors import INPUT, one_line, quoted
-from lptml.cli.findings import Finding, Problem, command_line, look
+from lptml.cli.findings import Finding, FindingKind, command_line, look
 from lptml.cli.options import (
     DATA,
     Sectioned,
@@ -50,7 +50,7 @@ def check(data: str, label: str | None, **options: Any) -> None:
         table.column(name, "--drop" if name in asked.drop else "--features")
     found = [_structure(each.message) for each in broken] + look(table, asked)
     if options["drop_duplicates"]:
-        found = [each for each in found if each.problem is not Problem.DUPLICATE]
+        found = [each for each in found if each.kind is not FindingKind.DUPLICATE]
     stops = [each for each in found if each.stops]
     following = command_line("suspects", data, asked, found, reading_words(options))
     result = {
@@ -59,7 +59,7 @@ def check(data: str, label: str | None, **options: Any) -> None:
         "label": asked.label,
         "problems": [
             {
-                "problem": each.problem.value,
+                "problem": each.kind.value,
                 "column": each.column,
                 "what": each.what,
                 "advice": each.advice,
@@ -77,7 +77,7 @@ def check(data: str, label: str | None, **options: Any) -> None:
 
 def _structure(message: str) -> Finding:
     what, _, advice = message.partition("; ")
-    return Finding(Problem.STRUCTURE, what, advice or "mend the file", stops=True)
+    return Finding(FindingKind.STRUCTURE, what, advice or "mend the file", stops=True)
 
 
 def _words(table: Table, found: list[Finding], result: dict[str, Any]) -> str:

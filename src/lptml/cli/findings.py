@@ -34,7 +34,7 @@ ID_NAME = re.compile(
 DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 
 
-class Problem(enum.Enum):
+class FindingKind(enum.Enum):
     """What can be wrong with a table; the value is the word for it."""
 
     STRUCTURE = "rows and names"
@@ -64,7 +64,7 @@ class Finding:
 
     Attributes
     ----------
-    problem : Problem
+    kind : FindingKind
     what : str
         The problem in words, with its place.
     advice : str
@@ -76,7 +76,7 @@ class Finding:
         Whether nothing can be learned before it is handled.
     """
 
-    problem: Problem
+    kind: FindingKind
     what: str
     advice: str
     column: str | None = None
@@ -115,7 +115,7 @@ def look(table: Table, asked: Asked) -> list[Finding]:
     >>> from lptml.cli.tables import make_frame
     >>> frame = make_frame({"id": np.arange(20), "x": np.ones(20), "kind": ["a", "b"] * 10})
     >>> for found in look(Table("t.csv", frame, range(2, 22)), Asked("kind")):
-    ...     print(found.problem.value, found.options)
+    ...     print(found.kind.value, found.options)
     identifier {'key': 'id'}
     constant {'drop': 'x'}
     """
@@ -125,7 +125,7 @@ def look(table: Table, asked: Asked) -> list[Finding]:
         found += _column(table, name, asked, numbers)
     has_key = asked.key is not None
     for k, each in enumerate(found):  # the first identifier can name the rows
-        if each.problem is Problem.IDENTIFIER and not has_key:
+        if each.kind is FindingKind.IDENTIFIER and not has_key:
             found[k] = _naming(each)
             has_key = True
     ignored = {each.column for each in found if "drop" in each.options or "key" in each.options}
@@ -142,7 +142,7 @@ def look(table: Table, asked: Asked) -> list[Finding]:
 def _naming(found: Finding) -> Finding:
     name = str(found.column)
     advice = f"name the rows by it with --key {shown(name)}, or leave it out with --drop {shown(name)}"
-    return Finding(found.problem, found.what, advice, name, {"key": name}, found.stops)
+    return Finding(found.kind, found.what, advice, name, {"key": name}, found.stops)
 
 
 def shown(value: str) -> str:
@@ -165,7 +165,7 @@ def _column(
         values = np.unique(known)
         chosen = name in asked.features  # who names a column wants it
         if known.size == 0:
-            yield Finding(Problem.EMPTY, f"{where} holds no value at all", leave, name, drop, stops=True)
+            yield Finding(FindingKind.EMPTY, f"{where} holds no value at all", leave, name, drop, stops=True)
             return
         beyond = np.flatnonzero(~np.isnan(x) & ~(np.abs(x) <= LARGEST))
         if beyond.size:
@@ -174,20 +174,20 @@ def _column(
             )
             if beyond.size > 1:
                 what += f" ({beyond.size} such cells)"
-            yield Finding(Problem.TOO_LARGE, what, f"correct it, or {leave}", name, drop, stops=True)
+            yield Finding(FindingKind.TOO_LARGE, what, f"correct it, or {leave}", name, drop, stops=True)
         if values.size == 1:
             what = f"{where} is {values[0]:g} in every row and tells nothing"
-            yield Finding(Problem.CONSTANT, what, leave, name, drop)
+            yield Finding(FindingKind.CONSTANT, what, leave, name, drop)
         elif _calendar(values):
             what = f"{where} holds dates written as numbers ({known[0]:.0f}), whose distances mean little"
-            yield Finding(Problem.DATE, what, f"{leave}, or write days since a day", name, drop)
+            yield Finding(FindingKind.DATE, what, f"{leave}, or write days since a day", name, drop)
         elif not chosen and _whole_and_unique(known, values, table.n_rows):
             yield from _unique(table, name, known, leave)
     gone = sum(cell is None for cell in table.text(name)) if bad else int(np.isnan(x).sum())
     if gone and asked.impute is None and 0 < gone < table.n_rows:
         what = f"{where}: {gone} of {table.n_rows} values are missing"
         advice = "fill them in with --impute median, or leave the rows out with --impute drop"
-        yield Finding(Problem.MISSING, what, advice, name, {"impute": "median"}, stops=True)
+        yield Finding(FindingKind.MISSING, what, advice, name, {"impute": "median"}, stops=True)
 
 
 def _whole_and_unique(known: np.ndarray[Any, Any], values: np.ndarray[Any, Any], n: int) -> bool:
@@ -203,10 +203,10 @@ def _unique(table: Table, name: str, x: np.ndarray[Any, Any], leave: str) -> Ite
     if counts or ID_NAME.search(name):
         what = f"{where} looks like an identifier ({example}: no two rows alike)"
         advice = f"{leave}, or name it in --features if it is a measurement"
-        yield Finding(Problem.IDENTIFIER, what, advice, name, {"drop": name}, stops=True)
+        yield Finding(FindingKind.IDENTIFIER, what, advice, name, {"drop": name}, stops=True)
         return
     what = f"{where} has another whole number in every row ({example}) and is taken for a measurement"
-    yield Finding(Problem.UNIQUE, what, f"if it is an identifier, {leave}", name)
+    yield Finding(FindingKind.UNIQUE, what, f"if it is an identifier, {leave}", name)
 
 
 def _calendar(values: np.ndarray[Any, Any]) -> bool:
@@ -229,23 +229,23 @@ def _text(table: Table, name: str, bad: list[int], asked: Asked) -> Iterator[Fin
     if sum(1 for cell in wrong if DATE.fullmatch(cell)) >= 0.8 * len(wrong):
         what = f"{where} holds dates or times ({example})"
         advice = f"{leave}, or write numbers (days since a day)"
-        yield Finding(Problem.DATE, what, advice, name, drop, stops=True)
+        yield Finding(FindingKind.DATE, what, advice, name, drop, stops=True)
     elif all(DECIMAL_COMMA.fullmatch(cell) for cell in wrong):
         what = f"{where} writes numbers with a decimal comma ({example})"
         advice = f"write points instead, or {leave}"
-        yield Finding(Problem.NO_NUMBER, what, advice, name, drop, stops=True)
+        yield Finding(FindingKind.NO_NUMBER, what, advice, name, drop, stops=True)
     elif len(bad) * 2 < table.n_rows:
         yield from _few_bad(table, name, bad, wrong, leave, asked)
     elif len(counts) == len(present) >= FEWEST_ROWS:
         what = f"{where} has another text in every row ({example}, …), so it names rows"
-        yield Finding(Problem.IDENTIFIER, what, leave, name, drop, stops=True)
+        yield Finding(FindingKind.IDENTIFIER, what, leave, name, drop, stops=True)
     elif len(counts) > min(MAX_CATEGORIES, max(FEWEST_ROWS, len(present) / 2)):
         what = f"{where} holds {len(counts)} different texts in {len(present)} rows, too many for categories"
-        yield Finding(Problem.TEXT, what, leave, name, drop, stops=True)
+        yield Finding(FindingKind.TEXT, what, leave, name, drop, stops=True)
     elif not asked.one_hot:
         what = f"{where} holds {len(counts)} categories ({_some(counts)})"
         advice = f"turn them into 0/1 features with --one-hot, or {leave}"
-        yield Finding(Problem.CATEGORY, what, advice, name, {"one_hot": True}, stops=True)
+        yield Finding(FindingKind.CATEGORY, what, advice, name, {"one_hot": True}, stops=True)
 
 
 def _few_bad(
@@ -258,12 +258,14 @@ def _few_bad(
     if len(bad) > 1:
         what += f" ({len(bad)} such cells: {_some(wrong)})"
     if len(wrong) > 3:
-        yield Finding(Problem.NO_NUMBER, what, f"correct them, or {leave}", name, {"drop": name}, stops=True)
+        yield Finding(
+            FindingKind.NO_NUMBER, what, f"correct them, or {leave}", name, {"drop": name}, stops=True
+        )
         return
     options: dict[str, Any] = {"na": tuple(wrong), "impute": asked.impute or "median"}
     typed = " ".join(f"--na {shown(cell)}" for cell in wrong)
     advice = f"correct it, or call it missing with {typed} --impute median"
-    yield Finding(Problem.NO_NUMBER, what, advice, name, options, stops=True)
+    yield Finding(FindingKind.NO_NUMBER, what, advice, name, options, stops=True)
 
 
 def _some(counts: Counter[str], most: int = 3) -> str:
@@ -283,7 +285,7 @@ def _same_columns(
         if first != name:
             what = f"column {quoted(name)} repeats column {quoted(first)}, which then counts twice"
             advice = f"leave it out with --drop {shown(name)}"
-            yield Finding(Problem.SAME_COLUMN, what, advice, name, {"drop": name})
+            yield Finding(FindingKind.SAME_COLUMN, what, advice, name, {"drop": name})
 
 
 def _labels(table: Table, asked: Asked) -> Iterator[Finding]:
@@ -297,17 +299,17 @@ def _labels(table: Table, asked: Asked) -> Iterator[Finding]:
         what = f"{where}: {gone} of {len(cells)} rows have no label (the first in {table.unit} {first})"
         advice = "leave them out with --drop-unlabelled"
         options = {"drop_unlabelled": True}
-        yield Finding(Problem.NO_LABEL, what, advice, label, options, stops=True)
+        yield Finding(FindingKind.NO_LABEL, what, advice, label, options, stops=True)
     counts = Counter(present)
     n, k = len(present), len(counts)
     if k < 2:
         what = f"{where} has " + (f"the one label {quoted(present[0])}" if present else "no label at all")
-        yield Finding(Problem.LABELS, what, "name a column with at least two classes", label, stops=True)
+        yield Finding(FindingKind.LABELS, what, "name a column with at least two classes", label, stops=True)
         return
     if max(counts.values()) < 2 or (k > 50 and k > n / 2):
         what = f"{where} has {k} different labels in {n} rows, so it does not group them"
         advice = "name another column with --label, or bin its numbers into a few groups"
-        yield Finding(Problem.LABELS, what, advice, label, stops=True)
+        yield Finding(FindingKind.LABELS, what, advice, label, stops=True)
         return
     spellings: dict[str, list[str]] = {}
     for text in sorted(counts):
@@ -316,14 +318,14 @@ def _labels(table: Table, asked: Asked) -> Iterator[Finding]:
         if len(same) > 1:
             many = " and ".join(f"{quoted(text)} ({counts[text]})" for text in same)
             what = f"{where} spells what seems one label in {len(same)} ways: {many}"
-            yield Finding(Problem.SPELLING, what, "write it in one way, if it is one", label)
+            yield Finding(FindingKind.SPELLING, what, "write it in one way, if it is one", label)
     small = {text: count for text, count in sorted(counts.items()) if count < SMALLEST_CLASS}
     if small:
         named = ", ".join(f"{quoted(text, 20)} ({count})" for text, count in list(small.items())[:6])
         more = f" and {len(small) - 6} more" if len(small) > 6 else ""
         what = f"{where}: too few rows to judge a label in {named}{more}"
         advice = f"have {SMALLEST_CLASS} rows or more of each class, or merge classes"
-        yield Finding(Problem.SMALL_CLASS, what, advice, label)
+        yield Finding(FindingKind.SMALL_CLASS, what, advice, label)
 
 
 def _rows(table: Table, asked: Asked, useful: list[str]) -> Iterator[Finding]:
@@ -344,7 +346,7 @@ def _rows(table: Table, asked: Asked, useful: list[str]) -> Iterator[Finding]:
     if same:
         what = f"{same} rows repeat another row in every feature{' and the label' if asked.label else ''}"
         advice = "if they were entered twice, leave the repeats out with --drop-duplicates"
-        yield Finding(Problem.DUPLICATE, what, advice, options={"drop_duplicates": True})
+        yield Finding(FindingKind.DUPLICATE, what, advice, options={"drop_duplicates": True})
     if torn:
         examples = [np.flatnonzero(first == group) for group in sorted(torn)[:3]]
         places = "; ".join(", ".join(str(table.lines[i]) for i in rows[:4]) for rows in examples)
@@ -353,7 +355,7 @@ def _rows(table: Table, asked: Asked, useful: list[str]) -> Iterator[Finding]:
             f"{rows} rows agree in every feature with a row of another label ({table.unit}s {places}"
             f"{'; …' if len(torn) > 3 else ''}): at most one of their labels is right"
         )
-        yield Finding(Problem.CONTRADICTION, what, "decide which with lptml review", asked.label)
+        yield Finding(FindingKind.CONTRADICTION, what, "decide which with lptml review", asked.label)
 
 
 def _leaks(
@@ -375,7 +377,7 @@ def _leaks(
         if share >= max(GIVES_AWAY, (1 + usual) / 2):
             what = f"column {quoted(name)} alone tells {share:.1%} of the labels"
             advice = f"if it is known only after the label, leave it out with --drop {shown(name)}"
-            yield Finding(Problem.LEAK, what, advice, name, {})
+            yield Finding(FindingKind.LEAK, what, advice, name, {})
 
 
 def _predicted(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], classes: int) -> float:
@@ -410,7 +412,7 @@ def command_line(
     flags = {"one_hot": asked.one_hot, "drop_unlabelled": asked.drop_unlabelled, "drop_duplicates": False}
     impute = asked.impute
     for each in findings:
-        if each.stops or each.problem in (Problem.CONSTANT, Problem.SAME_COLUMN):
+        if each.stops or each.kind in (FindingKind.CONSTANT, FindingKind.SAME_COLUMN):
             options = each.options
             key = options.get("key", key)
             drop += [options["drop"]] if "drop" in options and options["drop"] not in drop else []

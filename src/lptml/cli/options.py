@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from lptml.cli.errors import InputError, Refused
-from lptml.cli.findings import Asked, Problem, command_line, listed, look
+from lptml.cli.findings import Asked, FindingKind, command_line, listed, look
 from lptml.cli.output import note
 from lptml.cli.prepare import IMPUTE, Points, prepare
 from lptml.cli.readers import FORMATS, read_table
@@ -237,14 +237,14 @@ def prepared(table: Table, options: dict[str, Any], label: str | None) -> Points
             table.column(name, option)
     found = look(table, asked)
     stops = [each for each in found if each.stops]
-    if len(stops) > 1 or any(each.problem is Problem.IDENTIFIER for each in stops):
+    if len(stops) > 1 or any(each.kind is FindingKind.IDENTIFIER for each in stops):
         command = str(click.get_current_context().info_name)
         line = command_line(command, table.source, asked, found, reading_words(options))
         raise Refused([each.line() for each in stops], table.source, line)
     chosen = ("key", "features", "drop", "one_hot", "impute", "drop_unlabelled", "drop_duplicates")
     points = prepare(table, label=label, **{name: options[name] for name in chosen})
     if options["drop_duplicates"]:
-        found = [each for each in found if each.problem is not Problem.DUPLICATE]
+        found = [each for each in found if each.kind is not FindingKind.DUPLICATE]
     more = [f"note: {len(found) - MOST_NOTES} more; lptml check lists them"] * (len(found) > MOST_NOTES)
     for line in [f"note: {each.line()}" for each in found[:MOST_NOTES]] + more:
         note(line, quiet=options["quiet"] or options["as_json"])

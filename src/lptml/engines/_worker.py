@@ -7,10 +7,10 @@ from typing import Any
 from lptml._threads import single_threaded
 from lptml.engines._blocks import Table
 from lptml.engines._passes import Part, Task
-from lptml.search.trial import Problem, Unit, UnitResult, run_unit
+from lptml.search.trial import SearchProblem, Unit, UnitResult, run_unit
 
 
-def on_one_core(problem: Problem, unit: Unit) -> UnitResult:
+def on_one_core(problem: SearchProblem, unit: Unit) -> UnitResult:
     """Run a unit with the linear algebra library held to one thread: the other cores have their own units."""
     with single_threaded():
         return run_unit(problem, unit)

@@ -37,7 +37,7 @@ from lptml.engines._question import Question
 from lptml.engines._readers import MemoryPart
 from lptml.engines._worker import on_one_core, pass_on_one_core
 from lptml.engines.errors import EngineLost, PartitionError
-from lptml.search.trial import Problem, Unit, UnitResult
+from lptml.search.trial import SearchProblem, Unit, UnitResult
 
 _HEARTBEAT = 0.05  # seconds between looks at the clock, at Ctrl-C and at the connection
 _DEATHS = 20  # tasks given up by the scheduler before the engine gives up too: something kills every worker
@@ -94,7 +94,7 @@ class DaskEngine:
         return client
 
     @contextmanager
-    def open(self, problem: Problem) -> Iterator[DaskSession]:
+    def open(self, problem: SearchProblem) -> Iterator[DaskSession]:
         """See ``engines.base.Engine``."""
         client = self.client
         shared = _share(client, dumps(problem), _make_problem)
@@ -408,12 +408,12 @@ def _silent(client: Client) -> str:
     )
 
 
-def _itself(problem: Problem) -> Problem:
+def _itself(problem: SearchProblem) -> SearchProblem:
     return problem
 
 
-def _make_problem(blob: bytes) -> Problem:
-    problem: Problem = loads(blob)
+def _make_problem(blob: bytes) -> SearchProblem:
+    problem: SearchProblem = loads(blob)
     return problem
 
 

@@ -27,7 +27,7 @@ from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import BrokenProcessPool
 
 from lptml._threads import single_threaded
-from lptml.search.trial import Problem, Unit, UnitResult, run_unit
+from lptml.search.trial import SearchProblem, Unit, UnitResult, run_unit
 
 _HEARTBEAT = 0.05  # seconds between looks at the clock and at Ctrl-C
 _DEATHS = 20  # workers lost before the search gives up: then something kills every worker
@@ -58,7 +58,7 @@ class LocalEngine:
             raise ValueError("n_jobs must not be 0; use None or 1 for a single job, -1 for all cores")
 
     @contextmanager
-    def open(self, problem: Problem) -> Iterator[LocalSession]:
+    def open(self, problem: SearchProblem) -> Iterator[LocalSession]:
         workers = joblib.effective_n_jobs(self.n_jobs)
         with single_threaded():
             if self.backend == "threads":
@@ -123,7 +123,7 @@ class _Pool(Protocol):
 
 
 class _Threads:
-    def __init__(self, problem: Problem, workers: int) -> None:
+    def __init__(self, problem: SearchProblem, workers: int) -> None:
         self.problem = problem
         self.stop = threading.Event()
         self.executor = ThreadPoolExecutor(workers, thread_name_prefix="lptml")
@@ -137,7 +137,7 @@ class _Threads:
 
 
 class _Processes:
-    def __init__(self, problem: Problem, workers: int) -> None:
+    def __init__(self, problem: SearchProblem, workers: int) -> None:
         # Through a file, because workers then share one copy in the page cache.
         self.folder = tempfile.TemporaryDirectory(prefix="lptml-")
         path = os.path.join(self.folder.name, "problem")
@@ -166,7 +166,7 @@ class _Processes:
         self.folder.cleanup()
 
 
-_received: list[Problem] = []  # in a worker process: the problem it was started with
+_received: list[SearchProblem] = []  # in a worker process: the problem it was started with
 
 
 def _receive(path: str) -> None:

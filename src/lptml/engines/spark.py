@@ -35,7 +35,7 @@ from lptml.engines._passes import Part, Task
 from lptml.engines._readers import arrow_columns, slices
 from lptml.engines._worker import on_one_core, pass_on_one_core
 from lptml.engines.errors import EngineLost, PartitionError
-from lptml.search.trial import Problem, Unit, UnitResult
+from lptml.search.trial import SearchProblem, Unit, UnitResult
 
 _HEARTBEAT = 0.05  # seconds between looks at the clock and at Ctrl-C
 _DEATHS = 20  # jobs given up by Spark before the engine gives up too: something kills every executor
@@ -92,7 +92,7 @@ class SparkEngine:
         return session
 
     @contextmanager
-    def open(self, problem: Problem) -> Iterator[SparkTrials]:
+    def open(self, problem: SearchProblem) -> Iterator[SparkTrials]:
         """See ``engines.base.Engine``."""
         context = self.session.sparkContext
         shared = _asked(context, lambda: context.broadcast(problem))

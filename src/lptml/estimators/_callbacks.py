@@ -13,7 +13,7 @@ from typing import Any
 
 from lptml.estimators._inputs import FloatArray
 
-__all__ = ["CallbackSupport", "Progress", "with_callbacks"]
+__all__ = ["Announcer", "CallbackSupport", "with_callbacks"]
 
 _module: Any = None
 if importlib.util.find_spec("sklearn.callback") is not None:
@@ -33,7 +33,7 @@ def with_callbacks(fit: Any) -> Any:
     return fit if _module is None else _module.with_callbacks(fit)
 
 
-class Progress:
+class Announcer:
     """Passes the news of one fit on to the user's callback and to scikit-learn's.
 
     Parameters

@@ -26,7 +26,7 @@ from lptml.constraints.labelled_pairs import LabelledPairs
 from lptml.constraints.labelled_triplets import LabelledTriplets
 from lptml.constraints.span import Span, span_of_tuples
 from lptml.estimators import _inputs
-from lptml.estimators._callbacks import CallbackSupport, Progress
+from lptml.estimators._callbacks import Announcer, CallbackSupport
 from lptml.estimators._inputs import FloatArray
 from lptml.estimators._mahalanobis import components_from_metric
 from lptml.estimators._suspicion import SuspicionMixin
@@ -179,8 +179,8 @@ class LPTMLBase(SuspicionMixin, CallbackSupport, BaseEstimator):
         _inputs.check_penalty(options.regularization, regularizer)
         start = _inputs.check_metric(initial_metric, d, "initial_metric")
         self._certifiable = source, span
-        progress = self._progress(factor, data, span)
-        progress.begin()
+        announcer = self._announcer(factor, data, span)
+        announcer.begin()
         learned = learn(
             unit,
             max_trials=options.max_trials,
@@ -200,16 +200,16 @@ class LPTMLBase(SuspicionMixin, CallbackSupport, BaseEstimator):
             n_jobs=options.n_jobs,
             random_state=seed(options.random_state),
             verbose=int(options.verbose),
-            callback=progress if progress.wanted else None,
+            callback=announcer if announcer.wanted else None,
             checkpoint=options.checkpoint,
             initial_metric=None if start is None else span.metric_inside(start) / factor,
             solve_support=solve_support,
         )
         with Interrupts():
-            self._settle(learned, unit, progress)
+            self._settle(learned, unit, announcer)
         return learned
 
-    def _progress(self, factor: float, data: dict[str, Any], span: Span) -> Progress:
+    def _announcer(self, factor: float, data: dict[str, Any], span: Span) -> Announcer:
         options: Any = self
 
         def components(A: FloatArray) -> FloatArray:
@@ -218,17 +218,17 @@ class LPTMLBase(SuspicionMixin, CallbackSupport, BaseEstimator):
         def metric(A: FloatArray) -> FloatArray:
             return span.metric_outside(factor * A)
 
-        return Progress(self, options.callback, data, metric, components)
+        return Announcer(self, options.callback, data, metric, components)
 
-    def _settle(self, learned: Any, unit: Source, progress: Progress) -> None:
+    def _settle(self, learned: Any, unit: Source, announcer: Announcer) -> None:
         """Set what does not depend on how the constraints were given."""
-        self.components_ = progress.components(learned.A)
+        self.components_ = announcer.components(learned.A)
         self.n_trials_ = learned.n_trials
         self.n_iter_ = max(1, learned.n_trials)
         self.n_infeasible_ = learned.n_infeasible
         self.status_ = learned.status.value
         self.lower_bound_ = _lower_bound(unit, learned)
-        progress.end()
+        announcer.end()
 
     def certify(
         self,

@@ -13,11 +13,13 @@ from lptml.exact.algorithm1 import (
     violation_test,
 )
 from lptml.exact.objectives import Objective, make_objective
+from lptml.exact.sdp import Status
 
 __all__ = [
     "ExactResult",
     "Instance",
     "Objective",
+    "Status",
     "basis_computation",
     "exact_lptml",
     "initial_basis",

@@ -43,7 +43,7 @@ from lptml.constraints.scaling import feature_scale
 from lptml.constraints.violation import TOLERANCE, excess
 from lptml.exact.basis import minimal_basis, minimal_infeasible
 from lptml.exact.objectives import Objective, make_objective
-from lptml.exact.sdp import SOLVERS, Certificate, Problem, Solution, Status, check_matrix, solve_problem
+from lptml.exact.sdp import SOLVERS, BasisProblem, Certificate, Solution, Status, check_matrix, solve_problem
 from lptml.exact.verify import regulariser_arrays
 
 __all__ = [
@@ -133,12 +133,12 @@ class Instance:
     highest: float = -np.inf  # of all values of w so far
     stalled: int = 0  # bases computed since it last rose
 
-    def problem(self, index: Ints) -> Problem:
+    def problem(self, index: Ints) -> BasisProblem:
         """The basis problem of the constraints with these numbers."""
         F = self.constraints
         W = np.empty((0, F.d)) if F.W is None else F.W.take(index, axis=0)
         sign = F.sign.take(index).astype(np.float64)
-        return Problem(
+        return BasisProblem(
             F.V.take(index, axis=0), W, sign, F.bound.take(index), self.R, self.rho, self.C0, self.c
         )
 
@@ -233,8 +233,8 @@ def exact_lptml(
     >>> F = ConstraintSet.from_differences(
     ...     [[2.0, 0.0], [4.0, 0.0], [0.0, 1.0]], [-1, -1, +1], bounds=(1.0, 2.0))
     >>> result = exact_lptml(F, make_objective("trace", 2), rng=0)
-    >>> result.status.value, result.basis.tolist(), result.A.round(6).tolist()
-    ('optimal', [0], [[1.0, 0.0], [0.0, 0.0]])
+    >>> result.status.name, result.basis.tolist(), result.A.round(6).tolist()
+    ('OPTIMAL', [0], [[1.0, 0.0], [0.0, 0.0]])
     """
     if strategy not in _STRATEGIES:
         raise ValueError(f"strategy must be one of {', '.join(_STRATEGIES)}, got {strategy!r}")

@@ -20,7 +20,7 @@ from collections.abc import Callable
 import numpy as np
 
 from lptml.constraints import Floats, Ints
-from lptml.exact.sdp import Certificate, Problem, Solution, Status
+from lptml.exact.sdp import BasisProblem, Certificate, Solution, Status
 
 Solve = Callable[[Ints], Solution]
 
@@ -30,7 +30,7 @@ LOWER = 1e-8
 _INDEPENDENT = 1e-6  # smallest singular value of unit rows that counts as full rank
 
 
-def minimal_basis(solve: Solve, problem: Problem, basis: Ints, solution: Solution) -> Ints:
+def minimal_basis(solve: Solve, problem: BasisProblem, basis: Ints, solution: Solution) -> Ints:
     """Leave out constraints while w stays the same; ``problem`` holds just those of ``basis``."""
     dual = np.maximum(solution.dual[solution.support], 0.0)
     if len(basis) == 0 or unique_multipliers(problem, solution.A, dual, solution.regularizer_dual):
@@ -45,7 +45,7 @@ def minimal_basis(solve: Solve, problem: Problem, basis: Ints, solution: Solutio
     return kept
 
 
-def unique_multipliers(problem: Problem, A: Floats, dual: Floats, regularizer_dual: float) -> bool:
+def unique_multipliers(problem: BasisProblem, A: Floats, dual: Floats, regularizer_dual: float) -> bool:
     """Whether these positive multipliers are the only ones, by a clear margin.
 
     Two sets of multipliers differ by a combination of the constraints' matrices that vanishes on the range of

@@ -17,11 +17,11 @@ from scipy import sparse
 
 from lptml.constraints import Floats
 from lptml.exact.farkas import repairs
-from lptml.exact.sdp import ACCEPT, Problem, Solution, Status, certificate, conclude, failure, infeasible
+from lptml.exact.sdp import ACCEPT, BasisProblem, Solution, Status, certificate, conclude, failure, infeasible
 from lptml.exact.verify import check_optimum
 
 
-def solve_clarabel(problem: Problem, tol: float) -> Solution:
+def solve_clarabel(problem: BasisProblem, tol: float) -> Solution:
     """Solve with Clarabel and check the answer as that of the kernel is checked."""
     scaled = _normalised(problem)
     plain = _run(scaled, 1.0, tol, elastic=False)
@@ -66,7 +66,7 @@ class _Scaled:
     units: Floats  # (n,)
 
 
-def _normalised(problem: Problem) -> _Scaled:
+def _normalised(problem: BasisProblem) -> _Scaled:
     p = problem
     d = len(p.C0)
     U = np.vstack([p.V, p.W]) / np.sqrt(np.resize(p.bound, len(p.V) + len(p.W)))[:, None]
@@ -167,7 +167,7 @@ def _with_log_det(A: Any, b: Floats, q: Floats, cones: list[Any], d: int, c: flo
     return sparse.vstack([wide, block], format="csc"), np.concatenate([b, rhs]), costs, [*cones, *added]
 
 
-def _metric(run: Any, problem: Problem) -> Floats:
+def _metric(run: Any, problem: BasisProblem) -> Floats:
     """The scaled metric of a run, projected onto the semidefinite cone."""
     d = len(problem.C0)
     D = d * (d + 1) // 2

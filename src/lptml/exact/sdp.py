@@ -77,12 +77,14 @@ NO_OPTIMUM = Residuals(np.inf, np.inf, np.inf, np.inf)
 _MAX_ITERATIONS = 80  # the kernel needs 8 to 30
 
 
-class Status(enum.Enum):
-    """What is known about an instance."""
+class Status(enum.IntEnum):
+    """How a solve ended: of a basis problem, of Exact-LPTML, of the sample of a trial."""
 
-    OPTIMAL = "optimal"
-    INFEASIBLE = "infeasible"
-    FAILED = "failed"  # no answer could be verified: it may lie within the tolerance of both
+    OPTIMAL = 0  #: the metric satisfies every constraint
+    INFEASIBLE = 1  #: no metric does; there is a proof, and the elastic minimiser
+    EMPTY = 2  #: of a trial: its sample held no constraint
+    FAILED = 3  #: no answer could be verified: it may lie within the tolerance of both
+    PENDING = 4  #: of a trial: optimal so far, the rest of its sample lies on partitions
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,7 @@ class Solution(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Problem:
+class BasisProblem:
     """One instance as plain arrays, in original units: what the solvers take and the checks recompute."""
 
     V: Floats  # (m, d)
@@ -219,7 +221,7 @@ def solve_basis(
     >>> far = ConstraintSet.from_differences([[1.0, 0.0]], [-1], bounds=(1.0, 2.0))
     >>> solution = solve_basis(far, np.eye(2))
     >>> solution.status
-    <Status.OPTIMAL: 'optimal'>
+    <Status.OPTIMAL: 0>
     >>> solution.A.round(6) + 0.0
     array([[4., 0.],
            [0., 0.]])
@@ -241,7 +243,7 @@ def solve_basis(
         raise ValueError(f"tol must be between 1e-12 and 1e-4, got {tol!r}")
     V, W, sign, bound = arrays(constraints)
     R, rho = regulariser_arrays(regularizer, rho, constraints.d)
-    return solve_problem(Problem(V, W, sign, bound, R, rho, C0, float(log_det)), solver, tol)
+    return solve_problem(BasisProblem(V, W, sign, bound, R, rho, C0, float(log_det)), solver, tol)
 
 
 def check_matrix(matrix: Floats, d: int, name: str) -> Floats:
@@ -268,7 +270,7 @@ def _positive_definite(matrix: Floats) -> bool:
 
 
 def solve_problem(
-    problem: Problem, solver: str = "numba", tol: float = 1e-9, loose: float | None = None
+    problem: BasisProblem, solver: str = "numba", tol: float = 1e-9, loose: float | None = None
 ) -> Solution:
     """Solve an instance whose arrays are known to be valid; the entry for inner loops.
 
@@ -299,7 +301,7 @@ def solve_problem(
     return best
 
 
-def _asks_for_nothing(problem: Problem) -> bool:
+def _asks_for_nothing(problem: BasisProblem) -> bool:
     """Whether A = 0 satisfies everything and costs nothing."""
     return bool(problem.c == 0 and problem.rho >= 0 and (problem.sign > 0).all())
 
@@ -311,7 +313,7 @@ def compile_now() -> None:
     the next process would begin anew.
     """
     V, none = np.ones((1, 1)), np.empty((0, 1))
-    problem = Problem(V, none, -V[0], V[0], np.empty((0, 1, 1)), 0.0, V, 0.0)
+    problem = BasisProblem(V, none, -V[0], V[0], np.empty((0, 1, 1)), 0.0, V, 0.0)
     solve_problem(problem)
     check_certificate(problem, V[0])
 
@@ -320,7 +322,7 @@ def _feasible(residuals: Residuals) -> bool:
     return residuals.primal <= ACCEPT / 3
 
 
-def _solve_kernel(problem: Problem, settings: Attempt, tol: float, loose: float) -> Solution:
+def _solve_kernel(problem: BasisProblem, settings: Attempt, tol: float, loose: float) -> Solution:
     """One run of the kernel and the check of what it says."""
     announce(attempt)
     p, s = problem, settings
@@ -356,7 +358,7 @@ def _solve_kernel(problem: Problem, settings: Attempt, tol: float, loose: float)
     return conclude(p, A, dual, check_optimum(p, A, dual), y > z, iterations, "numba", t)
 
 
-def _scaled(p: Problem, settings: Attempt) -> tuple[Floats, Floats, Floats, float]:
+def _scaled(p: BasisProblem, settings: Attempt) -> tuple[Floats, Floats, Floats, float]:
     """Vectors, R and units of the multipliers in the kernel's coordinates, and the size of the objective."""
     d, n = len(p.C0), p.m + len(p.R)
     k = p.m + len(p.W)
@@ -370,7 +372,7 @@ def _scaled(p: Problem, settings: Attempt) -> tuple[Floats, Floats, Floats, floa
 
 
 def conclude(
-    problem: Problem,
+    problem: BasisProblem,
     A: Floats,
     dual: Floats,
     residuals: Residuals,
@@ -389,7 +391,7 @@ def conclude(
 
 
 def infeasible(
-    problem: Problem, A: Floats, proof: Certificate, iterations: int, solver: str, elastic: float
+    problem: BasisProblem, A: Floats, proof: Certificate, iterations: int, solver: str, elastic: float
 ) -> Solution:
     """An infeasible instance with its verified certificate."""
     return Solution(
@@ -407,7 +409,7 @@ def infeasible(
     )
 
 
-def failure(problem: Problem, solver: str) -> Solution:
+def failure(problem: BasisProblem, solver: str) -> Solution:
     """A solver came to nothing."""
     d, nothing = len(problem.C0), np.zeros(problem.m)
     return Solution(
@@ -425,7 +427,7 @@ def failure(problem: Problem, solver: str) -> Solution:
     )
 
 
-def certificate(problem: Problem, y: Floats) -> Certificate | None:
+def certificate(problem: BasisProblem, y: Floats) -> Certificate | None:
     """The multipliers as a certificate, if the independent check accepts them."""
     total = float(
         y @ (np.append(problem.bound, abs(problem.rho) or 1.0) if len(problem.R) else problem.bound)
@@ -440,7 +442,7 @@ def certificate(problem: Problem, y: Floats) -> Certificate | None:
     return Certificate(y[:m] / total, extra, check.gap, check.radius)
 
 
-def _closed_form(problem: Problem) -> Solution:
+def _closed_form(problem: BasisProblem) -> Solution:
     """Nothing asks for distance: A = 0, or the prior itself."""
     d, n = len(problem.C0), problem.m + len(problem.R)
     A = np.zeros((d, d)) if problem.c == 0 else problem.c * np.linalg.inv(problem.C0)

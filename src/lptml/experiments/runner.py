@@ -18,11 +18,11 @@ from joblib import Parallel, delayed
 from lptml._files import replacing
 from lptml.experiments.options import Options
 
-__all__ = ["EXPERIMENTS", "Progress", "Rows", "load_experiment", "run"]
+__all__ = ["EXPERIMENTS", "OnExecution", "Rows", "load_experiment", "run"]
 
 Row = dict[str, Any]
 #: Called with (experiment, pieces done, pieces in all, message).
-Progress = Callable[[str, int, int, str], None]
+OnExecution = Callable[[str, int, int, str], None]
 
 #: Name on the command line -> module, and its share of a limited time.
 EXPERIMENTS = {
@@ -51,7 +51,7 @@ def load_experiment(name: str) -> Any:
 
 
 def run(
-    name: str, options: Options | None = None, progress: Progress | None = None
+    name: str, options: Options | None = None, progress: OnExecution | None = None
 ) -> dict[str, dict[str, Any]]:
     """Run one experiment, or ``"all"`` of them.
 
@@ -84,7 +84,7 @@ def run(
     return records
 
 
-def _run_one(experiment: Any, options: Options, progress: Progress, limit: float) -> dict[str, Any]:
+def _run_one(experiment: Any, options: Options, progress: OnExecution, limit: float) -> dict[str, Any]:
     start = time.time()
     tasks, notes = experiment.tasks(options)
     for note in notes:

@@ -35,12 +35,12 @@ from lptml.constraints.labelled_pairs import LabelledPairs
 from lptml.constraints.scaling import SAMPLE, blend, feature_scale, representative, truncate
 from lptml.learn.learned import Learned
 from lptml.learn.mixture import likeliest
-from lptml.refine import RefinementInterruptedWarning, Stop
+from lptml.refine import RefinementInterruptedWarning
 from lptml.refine import refine as refine_metrics
 from lptml.refine.anneal import Schedule, cool
 from lptml.refine.canonical import Canonical, canonical, in_memory, solved_quickly
 from lptml.refine.starts import default_starts, standardised
-from lptml.search import Progress, SearchResult, SearchStatus, search
+from lptml.search import SearchProgress, SearchResult, SearchStatus, search
 from lptml.search.engine import Engine, PartitionedSource, make_engine
 from lptml.search.projection import SEARCHED, leading_directions, projected
 from lptml.search.remote import nearby
@@ -54,13 +54,6 @@ _SEARCH_SHARE = 0.5  # of a time limit, if refinement follows: neither is prefer
 #: sets of docs/generalisation.md.
 _STEPS, _WARM = 100, 0.5
 _AT_ONCE = (SearchStatus.INTERRUPTED, SearchStatus.STOPPED)  # the user wants to have it now
-_STATUS = {
-    Stop.FINISHED: SearchStatus.COMPLETED,
-    Stop.OPTIMAL: SearchStatus.OPTIMAL,
-    Stop.TIME_LIMIT: SearchStatus.TIME_LIMIT,
-    Stop.STOPPED: SearchStatus.STOPPED,
-    Stop.INTERRUPTED: SearchStatus.INTERRUPTED,
-}
 
 
 def learn(
@@ -307,7 +300,7 @@ def _refined(
             time_limit=watch.left(1.0),
             callback=watch.of_refinement,
         )
-        return refined.A, refined.candidates, _STATUS[refined.stop]
+        return refined.A, refined.candidates, refined.status
     near = nearby(source)
     scaled = [_at_best_scale(near, A, penalty) for A in starts if watch.left(1.0) != 0.0 or A is starts[0]]
     candidates = _ranked(source, scaled, rank, penalty)
@@ -380,10 +373,10 @@ class _Watch:
         if not self.history or cost < self.history[-1][1]:
             self.history.append((self.elapsed, cost))
 
-    def of_search(self, P: Floats | None) -> Callable[[Progress], object]:
+    def of_search(self, P: Floats | None) -> Callable[[SearchProgress], object]:
         """The user's callback for a search among the metrics P'AP."""
 
-        def tell(progress: Progress) -> object:
+        def tell(progress: SearchProgress) -> object:
             A = progress.A if P is None else P.T @ progress.A @ P
             return False if self.callback is None else self.callback(progress.best_cost, A)
 

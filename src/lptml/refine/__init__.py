@@ -4,7 +4,7 @@ The fourth step of the flow: annealing of a bounded loss, exact line searches, t
 support, metrics that need no search, lower bounds on the cost of every metric.
 """
 
-from lptml.refine.refinement import Refined, RefinementInterruptedWarning, Stop, refine
+from lptml.refine.refinement import Refined, RefinementInterruptedWarning, refine
 from lptml.refine.starts import default_starts
 
-__all__ = ["Refined", "RefinementInterruptedWarning", "Stop", "default_starts", "refine"]
+__all__ = ["Refined", "RefinementInterruptedWarning", "default_starts", "refine"]

@@ -22,7 +22,6 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 
 import numpy as np
 
@@ -35,6 +34,7 @@ from lptml.refine.polish import enumerate_metrics, is_enumerable, polish
 from lptml.refine.starts import default_starts, rank_one_starts
 from lptml.search.engine import PartitionedSource
 from lptml.search.remote import Remote, nearby
+from lptml.search.result import SearchStatus
 
 #: Up to this many multiplications (n d^2) a count is exact throughout; above it only for the finalists.
 _EXACT_WORK = 2e9
@@ -42,16 +42,6 @@ _JUDGES = 20_000_000  # entries (n d) of the sample that stands for a larger sou
 _POLISHED = 20_000  # constraints up to which the line searches pay
 _FINALISTS = 2  # of a large source, counted exactly
 _ANNEALED_STARTS = 3
-
-
-class Stop(Enum):
-    """Why a refinement ended."""
-
-    FINISHED = "all steps were done"
-    OPTIMAL = "a metric that violates nothing was found"
-    TIME_LIMIT = "time_limit was reached"
-    STOPPED = "the callback asked to stop"
-    INTERRUPTED = "interrupted by Ctrl-C"
 
 
 class RefinementInterruptedWarning(UserWarning):
@@ -81,7 +71,7 @@ class Refined:
     history : tuple of Improvement
     candidates : tuple of arrays of shape (d, d)
         The best metrics that were met, cheapest first.
-    stop : Stop
+    status : SearchStatus
     """
 
     A: Floats
@@ -89,7 +79,7 @@ class Refined:
     start_cost: float
     history: tuple[Improvement, ...]
     candidates: tuple[Floats, ...]
-    stop: Stop
+    status: SearchStatus
 
 
 def refine(
@@ -154,7 +144,7 @@ def refine(
         raise ValueError("there are no constraints to refine on")
     near = nearby(source)
     run = _Run(near, rank, penalty, np.random.default_rng(random_state), time_limit, callback)
-    stop = Stop.FINISHED
+    status = SearchStatus.COMPLETED
     try:
         run.begin(starts)
         if run.enumerable:  # everything is searched in the end: one annealing, for a metric inside its cell
@@ -165,20 +155,20 @@ def refine(
         run.hop(n_hops, max(1, steps // 2))
         run.finish()
     except _Ended as ended:
-        stop = ended.stop
+        status = ended.status
     except KeyboardInterrupt:
-        stop = Stop.INTERRUPTED
+        status = SearchStatus.INTERRUPTED
         message = "refinement interrupted; returning the best metric so far"
         warnings.warn(message, RefinementInterruptedWarning, stacklevel=2)
-    return run.result(stop)
+    return run.result(status)
 
 
 class _Ended(Exception):
     """Nothing is left to do, or no time to do it."""
 
-    def __init__(self, stop: Stop) -> None:
-        super().__init__(stop.value)
-        self.stop = stop
+    def __init__(self, status: SearchStatus) -> None:
+        super().__init__(status.value)
+        self.status = status
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,17 +231,17 @@ class _Run:
         if improved:
             self.history.append(Improvement(time.monotonic() - self.began, entry.cost))
             if self.callback is not None and self.callback(entry.cost, A):
-                raise _Ended(Stop.STOPPED)
+                raise _Ended(SearchStatus.STOPPED)
 
     def check(self) -> None:
         """End the run if nothing is left to gain or no time to gain it."""
         if self.best.cost <= 0.0:
-            raise _Ended(Stop.OPTIMAL)
+            raise _Ended(SearchStatus.OPTIMAL)
         self._check_clock()
 
     def _check_clock(self) -> None:
         if self.deadline is not None and time.monotonic() > self.deadline:
-            raise _Ended(Stop.TIME_LIMIT)
+            raise _Ended(SearchStatus.TIME_LIMIT)
 
     def begin(self, starts: Sequence[Floats]) -> None:
         """The trivial metric, the starts as they are given, and the default ones at their best scale."""
@@ -328,7 +318,7 @@ class _Run:
             )
         self._add(A)
 
-    def result(self, stop: Stop) -> Refined:
+    def result(self, status: SearchStatus) -> Refined:
         if not self.met:
             self._add(np.zeros((self.source.d, self.source.d)))
         given = [entry for entry in self.met if entry.given]
@@ -348,8 +338,8 @@ class _Run:
             start_cost=min((entry.cost for entry in given), default=np.inf),
             history=tuple(self.history),
             candidates=tuple(entry.A for entry in ordered[:5]),
-            stop=stop,
+            status=status,
         )
 
 
-__all__ = ["Improvement", "Refined", "Stop", "anneal", "default_starts", "refine"]
+__all__ = ["Improvement", "Refined", "anneal", "default_starts", "refine"]

@@ -17,7 +17,8 @@ from lptml.points.nearest import majority, nearest
 from lptml.report.views import FloatArray
 from lptml.select.cross_validation import deal
 
-Progress = Callable[[int, int], None]
+#: Called with (steps done, steps in all).
+OnStep = Callable[[int, int], None]
 MOST_ROWS = 2000  # of the accuracy: its standard error is below one percent by then
 _FEW_ROWS = 400  # below this, threads wait for each other inside the interpreter
 T = TypeVar("T")
@@ -50,7 +51,7 @@ def neighbour_accuracy(
     k: int = 4,
     repeats: int = 1,
     random_state: int = 0,
-    progress: Progress | None = None,
+    progress: OnStep | None = None,
 ) -> tuple[list[Accuracy], int]:
     """Accuracy of k-NN with the Euclidean, the standardised and the learned distance; the number of splits.
 
@@ -138,7 +139,7 @@ def verdict_auc(
     *,
     repeats: int = 1,
     random_state: int = 0,
-    progress: Progress | None = None,
+    progress: OnStep | None = None,
 ) -> tuple[list[Accuracy], int]:
     """ROC AUC of held-out verdicts by the Euclidean, the standardised and the learned distance."""
     from sklearn.base import clone
@@ -175,7 +176,7 @@ def _halves(y: NDArray[Any], repeats: int, random_state: int) -> Iterator[tuple[
 def _at_once(
     work: Callable[..., T],
     halves: list[tuple[Any, ...]],
-    progress: Progress | None,
+    progress: OnStep | None,
 ) -> list[T]:
     """What ``work`` finds on each split, in their order; several at a time unless they are small."""
     tell = progress or (lambda done, total: None)

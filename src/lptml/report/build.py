@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from lptml._cells import as_text
 from lptml.estimators.certified import cross_certify
 from lptml.report import views, words
-from lptml.report.accuracy import Accuracy, Progress, neighbour_accuracy, verdict_auc
+from lptml.report.accuracy import Accuracy, OnStep, neighbour_accuracy, verdict_auc
 from lptml.report.page import Page
 from lptml.report.review import VERDICTS, Source, confusion, review_data
 
@@ -40,7 +40,7 @@ def labels_report(
     details: Sequence[tuple[str, str]] = (),
     noticed: Sequence[str] = (),
     source: Source | None = None,
-    progress: Progress | None = None,
+    progress: OnStep | None = None,
 ) -> Page:
     """A report on labelled points, in which the labels that look wrong can be reviewed.
 
@@ -170,7 +170,7 @@ def pairs_report(
     title: str = "lptml",
     repeats: int = 2,
     details: Sequence[tuple[str, str]] = (),
-    progress: Progress | None = None,
+    progress: OnStep | None = None,
 ) -> Page:
     """A report on points with verdicts on pairs of them.
 

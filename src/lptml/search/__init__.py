@@ -5,7 +5,7 @@ surrounds it: engines, limits, progress and checkpoints.
 """
 
 from lptml.search.algorithm2 import algorithm2
-from lptml.search.result import History, Progress, SearchInterruptedWarning, SearchResult, SearchStatus
+from lptml.search.result import History, SearchInterruptedWarning, SearchProgress, SearchResult, SearchStatus
 from lptml.search.run import CheckpointWarning, search
 from lptml.search.trial import Candidate
 
@@ -13,8 +13,8 @@ __all__ = [
     "Candidate",
     "CheckpointWarning",
     "History",
-    "Progress",
     "SearchInterruptedWarning",
+    "SearchProgress",
     "SearchResult",
     "SearchStatus",
     "algorithm2",

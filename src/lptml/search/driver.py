@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lptml.constraints import Floats, Ints, Source
+from lptml.exact import Status
 from lptml.search.engine import PartitionedSource, Session
 from lptml.search.leaderboard import Leaderboard
 from lptml.search.trial import (
     ROUNDS,
     Candidate,
-    Problem,
-    TrialStatus,
+    SearchProblem,
     Unit,
     UnitResult,
     count,
@@ -42,7 +42,7 @@ class Run:
 
     board: Leaderboard
     next_trial: int = 0
-    statuses: NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(TrialStatus), dtype=np.int64))
+    statuses: NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(Status), dtype=np.int64))
     looked: int = 0
     solves: int = 0
     seconds: float = 0.0  # of earlier runs, when resumed
@@ -54,7 +54,7 @@ class Run:
     def elapsed(self) -> float:
         return self.seconds + time.monotonic() - self.began
 
-    def start(self, problem: Problem) -> None:
+    def start(self, problem: SearchProblem) -> None:
         """Put the best multiple of the identity on the board, so that the result is never worse."""
         first = identity(problem)
         self.board.start(first)
@@ -72,7 +72,7 @@ class Run:
                 self.history.append((candidate.trial, self.elapsed, candidate.cost))
                 yield candidate
 
-    def proven_cost(self, problem: Problem, source: Source | PartitionedSource) -> float:
+    def proven_cost(self, problem: SearchProblem, source: Source | PartitionedSource) -> float:
         """The leader's cost over all constraints; counted only when its estimate may end the search."""
         leader = self.board.leader
         if not self.board.rows:
@@ -132,7 +132,12 @@ class Pace:
 
 
 def units(
-    problem: Problem, source: Source | PartitionedSource, session: Session, pace: Pace, first: int, total: int
+    problem: SearchProblem,
+    source: Source | PartitionedSource,
+    session: Session,
+    pace: Pace,
+    first: int,
+    total: int,
 ) -> Iterator[Unit]:
     """Units of the trials ``first`` to ``total``; from partitions, samples are taken a batch a pass."""
     while first < total:
@@ -169,10 +174,10 @@ def in_order(results: Iterator[UnitResult | None], first: int) -> Iterator[UnitR
             yield ready
 
 
-def complete(problem: Problem, source: PartitionedSource, result: UnitResult) -> UnitResult:
+def complete(problem: SearchProblem, source: PartitionedSource, result: UnitResult) -> UnitResult:
     """Finish what a unit left to the driver: pending trials, and exact counts when these were asked for."""
     candidates = list(result.candidates)
-    pending = [k for k, candidate in enumerate(candidates) if candidate.status is TrialStatus.PENDING]
+    pending = [k for k, candidate in enumerate(candidates) if candidate.status is Status.PENDING]
     for step in range(ROUNDS):
         if not pending:
             break
@@ -187,7 +192,7 @@ def complete(problem: Problem, source: PartitionedSource, result: UnitResult) ->
                 still.append(k)
         pending = still
     for k in pending:
-        candidates[k] = replace(candidates[k], status=TrialStatus.FAILED, active=None)
+        candidates[k] = replace(candidates[k], status=Status.FAILED, active=None)
     if problem.exact_counts:
         counted = [candidate for candidate in candidates if np.isfinite(candidate.cost)]
         if counted:

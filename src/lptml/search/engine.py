@@ -21,7 +21,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from lptml.constraints import ConstraintSet, Floats, Ints
 from lptml.search.sampling import Sample
-from lptml.search.trial import Problem, Unit, UnitResult
+from lptml.search.trial import SearchProblem, Unit, UnitResult
 
 #: Module and class of every engine known by name; modules are imported when they are asked for.
 _ENGINES = {
@@ -62,7 +62,7 @@ class Engine(Protocol):
 
     name: str
 
-    def open(self, problem: Problem) -> AbstractContextManager[Session]:
+    def open(self, problem: SearchProblem) -> AbstractContextManager[Session]:
         """Send the problem to the workers, once."""
 
 

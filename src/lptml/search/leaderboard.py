@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from lptml.constraints import ConstraintSet, Floats
 from lptml.constraints.counting import best_multiple, cannot_beat, violations
-from lptml.search.trial import Candidate, TrialStatus
+from lptml.exact import Status
+from lptml.search.trial import Candidate
 
 _CROWD = 64  # undecided candidates before they are compared on more constraints
 
@@ -163,7 +164,7 @@ class Leaderboard:
         self.identity, *self.entries = [
             Candidate(
                 trial=int(trial),
-                status=TrialStatus.FEASIBLE,  # or infeasible: nobody asks any more
+                status=Status.OPTIMAL,  # or infeasible: nobody asks any more
                 A=A,
                 scale=float(scale),
                 cost=float(cost),

@@ -10,12 +10,13 @@ import numpy as np
 
 from lptml.constraints import Floats, Ints, Source
 from lptml.constraints.counting import exact_multiple
+from lptml.exact import Status
 from lptml.search.driver import Run, cost_of
 from lptml.search.engine import PartitionedSource
 from lptml.search.guarantees import achieved_confidence
 from lptml.search.sampling import grid_position
 from lptml.search.setup import Prepared
-from lptml.search.trial import Candidate, TrialStatus
+from lptml.search.trial import Candidate
 
 _FINALISTS = 3  # candidates whose cost is counted over all constraints after approximate counting
 _QUICK = 4 * 10**6  # numbers that can still be read in the time left after Ctrl-C
@@ -37,7 +38,7 @@ class SearchInterruptedWarning(UserWarning):
 
 
 @dataclass(frozen=True, eq=False)
-class Progress:
+class SearchProgress:
     """What a callback is told."""
 
     n_trials: int
@@ -170,10 +171,10 @@ def finish(
         ),
         history=_history(run),
         n_trials=run.next_trial,
-        n_feasible=int(run.statuses[TrialStatus.FEASIBLE]),
-        n_infeasible=int(run.statuses[TrialStatus.INFEASIBLE]),
-        n_empty=int(run.statuses[TrialStatus.EMPTY]),
-        n_failed=int(run.statuses[TrialStatus.FAILED]),
+        n_feasible=int(run.statuses[Status.OPTIMAL]),
+        n_infeasible=int(run.statuses[Status.INFEASIBLE]),
+        n_empty=int(run.statuses[Status.EMPTY]),
+        n_failed=int(run.statuses[Status.FAILED]),
         n_solves=run.solves,
         counted=Counted(run.looked + board.looked, problem.n * (1 + int(run.statuses[:2].sum()))),
         confidence=_confidence(prepared, run, cost) if exact else None,

@@ -32,27 +32,28 @@ from lptml._interrupts import Interrupts
 from lptml._progress import make_display
 from lptml._threads import single_threaded
 from lptml.constraints import Floats, Source
+from lptml.exact import Status
 from lptml.search import checkpoint as saved_states
 from lptml.search.driver import Pace, Run, complete, in_order, units
 from lptml.search.engine import Engine, PartitionedSource, make_engine
 from lptml.search.result import (
     Counted,
     History,
-    Progress,
     SearchInterruptedWarning,
+    SearchProgress,
     SearchResult,
     SearchStatus,
     finish,
 )
 from lptml.search.setup import Setup, check_arguments, make_entropy, prepare
-from lptml.search.trial import Problem, TrialStatus, compile_trial
+from lptml.search.trial import SearchProblem, compile_trial
 
 __all__ = [
     "CheckpointWarning",
     "Counted",
     "History",
-    "Progress",
     "SearchInterruptedWarning",
+    "SearchProgress",
     "SearchResult",
     "SearchStatus",
     "search",
@@ -72,7 +73,7 @@ class CheckpointWarning(UserWarning):
 class _Limits:
     trials: int
     seconds: float | None
-    callback: Callable[[Progress], object] | None
+    callback: Callable[[SearchProgress], object] | None
 
 
 def search(
@@ -92,7 +93,7 @@ def search(
     random_state: int | np.random.Generator | np.random.RandomState | None = None,
     time_limit: float | None = None,
     target_cost: float | None = None,
-    callback: Callable[[Progress], object] | None = None,
+    callback: Callable[[SearchProgress], object] | None = None,
     verbose: int = 0,
     checkpoint: str | os.PathLike[str] | None = None,
     approximate_counting: bool | str = "auto",
@@ -132,7 +133,7 @@ def search(
     target_cost : float, optional
         Stop when a metric violates at most this weight (plus penalty).
     callback : callable, optional
-        Called with a ``Progress`` after every unit of trials; a true result stops the search.
+        Called with a ``SearchProgress`` after every unit of trials; a true result stops the search.
     verbose : int
         Above 0 a progress bar is shown (tqdm or rich), or log lines where neither is installed.
     checkpoint : path, optional
@@ -229,7 +230,7 @@ def _forgiving(save: Callable[[], None], checkpoint: str | os.PathLike[str] | No
 
 
 def _run_trials(
-    problem: Problem,
+    problem: SearchProblem,
     source: Source | PartitionedSource,
     engine: Engine,
     run: Run,
@@ -270,13 +271,13 @@ def _run_trials(
     return SearchStatus.COMPLETED
 
 
-def _progress(run: Run, limits: _Limits) -> Progress:
+def _progress(run: Run, limits: _Limits) -> SearchProgress:
     leader = run.board.leader
-    return Progress(
+    return SearchProgress(
         n_trials=run.next_trial,
         max_trials=limits.trials,
         best_cost=leader.cost,
         A=leader.metric,
         seconds=run.elapsed,
-        n_infeasible=int(run.statuses[TrialStatus.INFEASIBLE]),
+        n_infeasible=int(run.statuses[Status.INFEASIBLE]),
     )

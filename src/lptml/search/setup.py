@@ -15,7 +15,7 @@ from lptml.exact import Objective, make_objective
 from lptml.search.engine import PartitionedSource
 from lptml.search.leaderboard import Leaderboard
 from lptml.search.sampling import Sample, grid_steps, probability_grid, trial_rng
-from lptml.search.trial import Problem
+from lptml.search.trial import SearchProblem
 
 #: Constraints that every candidate is scored on before the sequential test asks for more.
 FIRST_ROWS = 1 << 12
@@ -56,7 +56,7 @@ class Prepared:
     """A search ready to run."""
 
     setup: Setup
-    problem: Problem
+    problem: SearchProblem
     scoring: ConstraintSet
     board: Leaderboard
     fingerprint: str
@@ -135,7 +135,7 @@ def prepare(source: Source | PartitionedSource, setup: Setup, entropy: int) -> P
         R = np.eye(d) if setup.regularizer is None else np.array(setup.regularizer, dtype=np.float64)
         guesses = regularizer_guesses(R, setup.eta, setup.epsilon, scoring, source.trivial_costs()[0])
     scale = feature_scale(scoring.take(slice(0, APPROXIMATE_FROM)))
-    problem = Problem(
+    problem = SearchProblem(
         n=n,
         d=d,
         entropy=entropy,
@@ -206,7 +206,7 @@ def regularizer_guesses(
     return highest * (1.0 + epsilon) ** -np.arange(count + 1.0)[::-1]  # (guesses,)
 
 
-def _fingerprint(problem: Problem, scoring: ConstraintSet, rows: list[int], keep: int) -> str:
+def _fingerprint(problem: SearchProblem, scoring: ConstraintSet, rows: list[int], keep: int) -> str:
     """What must be the same for a checkpoint to fit: the options and the scored constraints."""
     digest = hashlib.sha256(repr((rows, keep)).encode())
     objective = problem.objective

@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -26,8 +25,8 @@ from lptml._clock import OutOfTime, look, until
 from lptml.constraints import ConstraintSet, Floats, Ints, Source
 from lptml.constraints.counting import best_multiple, violations, worst_rows
 from lptml.constraints.scaling import scale_metric
-from lptml.exact import Objective, exact_lptml, make_objective
-from lptml.exact.sdp import Status, compile_now
+from lptml.exact import Objective, Status, exact_lptml, make_objective
+from lptml.exact.sdp import compile_now
 from lptml.search.sampling import Sample, draw_sample, grid_position, trial_rng
 
 _TOLERANCE = 1e-8  # of the solver: candidates are compared, not kept; a tenth of what counts as violated
@@ -39,18 +38,8 @@ _ROWS = 1 << 16  # rows of a block of a pass over a sample
 ROUNDS = 200  # passes over one sample; each adds constraints that were violated, so few are ever needed
 
 
-class TrialStatus(IntEnum):
-    """How a trial ended."""
-
-    FEASIBLE = 0  #: its metric satisfies the whole sample
-    INFEASIBLE = 1  #: no metric does; the candidate is the elastic minimiser
-    EMPTY = 2  #: the sample held no constraint
-    FAILED = 3  #: no verified solution; there is no candidate
-    PENDING = 4  #: its head is feasible, the rest of the sample lies on partitions
-
-
 @dataclass(frozen=True, eq=False)
-class Problem:
+class SearchProblem:
     """All that a worker needs to run any trial."""
 
     n: int
@@ -87,13 +76,6 @@ class Problem:
         return replace(r, matrix=scale_metric(r.matrix, self.feature_scale), original_units=True)
 
 
-_OUTCOMES = {
-    Status.OPTIMAL: TrialStatus.FEASIBLE,
-    Status.INFEASIBLE: TrialStatus.INFEASIBLE,
-    Status.FAILED: TrialStatus.FAILED,
-}
-
-
 class Drawn(NamedTuple):
     """What chance decides about a trial."""
 
@@ -111,7 +93,7 @@ class Candidate:
     """
 
     trial: int  # -1: the identity
-    status: TrialStatus
+    status: Status
     A: Floats  # (d, d), before scaling
     solves: int = 0  # basis problems solved
     active: ConstraintSet | None = None  # what carries the solution of a pending trial
@@ -183,7 +165,7 @@ def compile_trial(solver: str) -> None:
     best_multiple(one, np.eye(1))
 
 
-def run_unit(problem: Problem, unit: Unit, stop: threading.Event | None = None) -> UnitResult:
+def run_unit(problem: SearchProblem, unit: Unit, stop: threading.Event | None = None) -> UnitResult:
     """Run the trials of a unit; ``stop`` abandons it (the result is then cut short)."""
     began = time.perf_counter()
     candidates: list[Candidate] = []
@@ -196,7 +178,7 @@ def run_unit(problem: Problem, unit: Unit, stop: threading.Event | None = None) 
     return UnitResult(unit.first, tuple(candidates), time.perf_counter() - began)
 
 
-def draw(problem: Problem, trial: int) -> Drawn:
+def draw(problem: SearchProblem, trial: int) -> Drawn:
     """A place on the grid, and a sample that holds each constraint with the probability p of that place."""
     rng = trial_rng(problem.entropy, trial)
     place = grid_position(trial, problem.grid_size)
@@ -205,21 +187,21 @@ def draw(problem: Problem, trial: int) -> Drawn:
     return Drawn(trial, draw_sample(problem.n, p, rng), rho, rng)
 
 
-def solve(problem: Problem, drawn: Drawn, head: ConstraintSet | None = None) -> Candidate:
+def solve(problem: SearchProblem, drawn: Drawn, head: ConstraintSet | None = None) -> Candidate:
     """Exact-LPTML on a sample; with a partitioned source (``head`` given) a trial may be left pending."""
     trial, sample, _, rng = drawn
     if sample.size == 0:
-        return Candidate(trial, TrialStatus.EMPTY, np.zeros((problem.d, problem.d)))
+        return Candidate(trial, Status.EMPTY, np.zeros((problem.d, problem.d)))
     source = problem.source
     if head is None:
         assert source is not None, "a problem without a source needs the samples of its units"
         head = source.take(sample.head(problem.head))
     whole = head.n == sample.size
     solved = _solve_rows(problem, drawn, head, problem.trial_objective(rng), rng, goes_on=not whole)
-    if whole or solved.status is not TrialStatus.FEASIBLE:
+    if whole or solved.status is not Status.OPTIMAL:
         return solved
     if source is None:
-        return replace(solved, status=TrialStatus.PENDING)
+        return replace(solved, status=Status.PENDING)
 
     def worst(A: Floats) -> ConstraintSet:
         return source.take(worst_of_sample(source, A, sample, more_rows(problem)))
@@ -227,38 +209,40 @@ def solve(problem: Problem, drawn: Drawn, head: ConstraintSet | None = None) -> 
     return resume_trial(problem, solved, worst)
 
 
-def resume_trial(problem: Problem, solved: Candidate, worst: Callable[[Floats], ConstraintSet]) -> Candidate:
+def resume_trial(
+    problem: SearchProblem, solved: Candidate, worst: Callable[[Floats], ConstraintSet]
+) -> Candidate:
     """Add the worst violators of the rest of a sample until there are none, or no metric is left."""
     for step in range(ROUNDS):
         solved, done = extend_trial(problem, step, solved, worst(solved.A))
         if done:
             return solved
-    return Candidate(solved.trial, TrialStatus.FAILED, solved.A, solved.solves)
+    return Candidate(solved.trial, Status.FAILED, solved.A, solved.solves)
 
 
 def extend_trial(
-    problem: Problem, step: int, solved: Candidate, more: ConstraintSet
+    problem: SearchProblem, step: int, solved: Candidate, more: ConstraintSet
 ) -> tuple[Candidate, bool]:
     """One round of a trial whose sample goes on: the candidate, and whether the trial has ended."""
     if more.n == 0:
-        return Candidate(solved.trial, TrialStatus.FEASIBLE, solved.A, solved.solves), True
+        return Candidate(solved.trial, Status.OPTIMAL, solved.A, solved.solves), True
     assert solved.active is not None
     drawn = draw(problem, solved.trial)
     objective = problem.trial_objective(drawn.rng)
     rng = trial_rng(problem.entropy, solved.trial, step)
     active = join(solved.active, more)  # grows: what was left out for being slack would come back
     again = _solve_rows(problem, drawn, active, objective, rng)
-    done = again.status is not TrialStatus.FEASIBLE
+    done = again.status is not Status.OPTIMAL
     return replace(again, solves=solved.solves + again.solves, active=None if done else active), done
 
 
-def more_rows(problem: Problem) -> int:
+def more_rows(problem: SearchProblem) -> int:
     """How many violators of the rest of a sample a round adds."""
     return max(20, problem.d * (problem.d + 1) // 2)
 
 
 def _solve_rows(
-    problem: Problem,
+    problem: SearchProblem,
     drawn: Drawn,
     constraints: ConstraintSet,
     objective: Objective,
@@ -279,20 +263,19 @@ def _solve_rows(
         tol=_TOLERANCE,
         loose=_LOOSE,
     )
-    status = _OUTCOMES[result.status]
-    A = np.zeros((problem.d, problem.d)) if status is TrialStatus.FAILED else result.A
-    active = constraints.take(result.basis) if goes_on and status is TrialStatus.FEASIBLE else None
-    return Candidate(drawn.trial, status, A, result.counts.solves, active)
+    A = np.zeros((problem.d, problem.d)) if result.status is Status.FAILED else result.A
+    active = constraints.take(result.basis) if goes_on and result.status is Status.OPTIMAL else None
+    return Candidate(drawn.trial, result.status, A, result.counts.solves, active)
 
 
-def identity(problem: Problem) -> Candidate:
+def identity(problem: SearchProblem) -> Candidate:
     """The candidate that needs no trial; its limits in scale are the two trivial metrics."""
-    return count(problem, Candidate(-1, TrialStatus.FEASIBLE, np.eye(problem.d)))
+    return count(problem, Candidate(-1, Status.OPTIMAL, np.eye(problem.d)))
 
 
-def count(problem: Problem, candidate: Candidate) -> Candidate:
+def count(problem: SearchProblem, candidate: Candidate) -> Candidate:
     """Find the best multiple of a candidate on the scored constraints, and what it costs."""
-    if candidate.status not in (TrialStatus.FEASIBLE, TrialStatus.INFEASIBLE):
+    if candidate.status not in (Status.OPTIMAL, Status.INFEASIBLE):
         return candidate
     A, scored = candidate.A, problem.scored
     rate = problem.penalty(A)
