@@ -53,17 +53,21 @@ def test_everything_is_written(toy, tmp_path):
     assert stored["versions"]["numpy"]
 
 
-def test_an_interrupted_run_goes_on(toy, tmp_path):
+@pytest.mark.parametrize("end", ["\n", ""])
+def test_an_interrupted_run_goes_on(toy, tmp_path, end):
     options = Options(folder=tmp_path, repeats=4)
     run("table1", options)
     path = tmp_path / "table1.rows.jsonl"
     lines = path.read_text().splitlines()
-    path.write_text("\n".join([*lines[:3], lines[3][: len(lines[3]) // 2]]) + "\n")  # killed while writing
+    path.write_text("\n".join([*lines[:3], lines[3][: len(lines[3]) // 2]]) + end)  # killed while writing
     calls.clear()
     record = run("table1", options)["table1"]
     assert sorted(calls) == [2, 3]
     assert record["pieces_kept_from_earlier_runs"] == 2
     assert record["summary"]["sum"] == sum(20 * repeat + 1 for repeat in range(4))
+    calls.clear()
+    run("table1", options)
+    assert calls == []  # the line after the one that was cut off is whole
 
 
 @pytest.mark.parametrize("change", [{"seed": 1}, {"neighbors": 3}, {"resume": False}])

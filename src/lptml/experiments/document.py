@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from lptml._files import replacing
 from lptml.experiments import methods, paper
 from lptml.experiments.markdown import (
     count_executions,
@@ -36,7 +37,8 @@ def write_page(results: Path, page: Path) -> Path:
     for record in records.values():
         for figure in record["summary"]["figures"]:
             if figure.endswith(".png"):
-                shutil.copyfile(results / figure, images / figure)
+                with replacing(images / figure) as temporary:
+                    shutil.copyfile(results / figure, temporary)
     parts = [_opening(records)]
     parts += [_SECTIONS[name](records[name], images.name) for name in EXPERIMENTS if name in records]
     parts += [_disagreements(records), _closing(records)]

@@ -8,6 +8,8 @@ from typing import Any
 import matplotlib
 from matplotlib.figure import Figure
 
+from lptml._files import replacing
+
 __all__ = ["COLOURS", "PAPER_STYLE", "new_figure", "save"]
 
 #: Ours in strong colours, peers muted, scalers grey.
@@ -54,6 +56,8 @@ def save(figure: Figure, folder: Path, name: str) -> list[str]:
     """Write ``name``.png and ``name``.svg; return the file names."""
     # A fixed salt and no date: the same results give the same file.
     with matplotlib.rc_context({"svg.hashsalt": "lptml", "svg.fonttype": "path"}):
-        figure.savefig(folder / f"{name}.png", dpi=150)
-        figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+        with replacing(folder / f"{name}.png") as temporary:
+            figure.savefig(temporary, dpi=150)
+        with replacing(folder / f"{name}.svg") as temporary:
+            figure.savefig(temporary, metadata={"Date": None})
     return [f"{name}.png", f"{name}.svg"]

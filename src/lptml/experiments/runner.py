@@ -143,9 +143,12 @@ class Rows:
             self._read(header)
         if not self.done:
             write_atomically(path, json.dumps(header) + "\n")
+        elif not path.read_bytes().endswith(b"\n"):
+            with path.open("a", encoding="utf-8") as file:
+                file.write("\n")  # or the next line would be lost with the one that was cut off
 
     def _read(self, header: Row) -> None:
-        lines = self.path.read_text(encoding="utf-8").splitlines()
+        lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
         if not lines or _parsed(lines[0]) != header:
             return  # another run's options: start again
         for line in lines[1:]:
