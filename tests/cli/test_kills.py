@@ -120,9 +120,13 @@ def die_at(k: int, folder: Path) -> Callable[[], None]:
 
         def hook(event: str, arguments: tuple[object, ...]) -> None:
             nonlocal touched
-            if event not in TOUCHES or not arguments or isinstance(arguments[0], int):
+            if (
+                event not in TOUCHES
+                or not arguments
+                or not isinstance(arguments[0], str | bytes | os.PathLike)
+            ):
                 return
-            if Path(os.path.abspath(os.fsdecode(arguments[0]))).parent == folder:  # type: ignore[arg-type]
+            if Path(os.path.abspath(os.fsdecode(arguments[0]))).parent == folder:
                 touched += 1
                 if touched == k:
                     os.kill(os.getpid(), signal.SIGKILL)
