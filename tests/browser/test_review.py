@@ -127,6 +127,23 @@ def test_mouse_keyboard_reload_download_apply(
     assert sum(a != b for a, b in zip(before, after)) == wrong
 
 
+def test_a_class_that_the_table_has_not_had(
+    open_page: Open, page_file: Path, wine_csv: Path, tmp_path: Path
+) -> None:
+    page = open_page(page_file)
+    page.locator("#table > tbody > tr").first.click()
+    page.select_option(".answers select", label="a new class…")
+    page.locator(".answers input").press_sequentially("east <b>k</b>")
+    assert set(column(page, 7)) == {""}  # keys typed into the field decide nothing
+    page.locator(".answers input").press("Enter")
+    assert column(page, 7)[0] == "change to east <b>k</b>"
+    assert "east <b>k</b>" in page.inner_text(".answers select")  # offered for the next row too
+    rows = downloaded(page, "#corrections", tmp_path, "corrections.csv")
+    assert [row[5] for row in rows[1:]] == ["east <b>k</b>"]
+    lptml(wine_csv.parent, "apply", "wine.csv", str(tmp_path / "corrections.csv"), "-o", "new.csv")
+    assert "east <b>k</b>" in (wine_csv.parent / "new.csv").read_text()
+
+
 def test_hostile_labels_stay_text(open_page: Open, page_file: Path, tmp_path: Path) -> None:
     page = open_page(page_file)  # an alert or an image would be a complaint
     page.select_option("#by-suggested", EVIL)

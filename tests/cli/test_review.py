@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import csv
+import http.client
 import json
+import random
+import subprocess
+import sys
+import threading
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from click.testing import CliRunner, Result
 
 from lptml.cli.app import cli
 from lptml.cli.errors import INPUT, USAGE
-from lptml.report.corrections import Correction, Decision, Journal
+from lptml.report.corrections import Correction, Decision, Journal, parse_corrections
 
 FAST = ["--max-trials", "3", "--n-repeats", "1"]
 
@@ -97,3 +103,61 @@ def test_a_label_that_a_person_keeps_is_not_suspected_again(wine: list[str]) -> 
     run("review", "wine.csv", "--label", "class", "-o", "c.csv", "--accept")
     text = Path("c.csv").read_text().splitlines()
     assert [line for line in text if line.startswith(f"{row},")] == [text[1]]
+
+
+def killed_review(data: dict[int, str], digest: str, first: int, after: float) -> list[int]:
+    """Run ``lptml review``, post decisions from ``first`` on, kill it so long after the first answer.
+
+    With a negative ``after`` it is killed so long after its start instead, as it learns. The rows whose
+    decision was acknowledged.
+    """
+    command = [sys.executable, "-m", "lptml", "review", "wine.csv", "--label", "class", "--no-browser"]
+    command += ["--no-cross-validate", "--max-trials", "3"]
+    done: list[int] = []
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
+        timer = threading.Timer(abs(after), process.kill)
+        if after < 0:
+            timer.start()
+        assert process.stderr is not None
+        url = next((line.strip() for line in process.stderr if line.startswith("http://127.0.0.1:")), "")
+        assert url or after < 0
+        try:
+            connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
+            rows = iter(range(first, 10**6))
+            while url:
+                batch = [next(rows) for _ in range(1 + first % 3)]
+                posted = [
+                    {"row": 1 + row % len(data), "column": "class", "given": data[1 + row % len(data)]}
+                    | {"decision": "keep", "key": str(row), "data": digest}
+                    for row in batch
+                ]
+                body = json.dumps(posted)
+                connection.request("POST", f"{urlsplit(url).path}decisions", body, {"X-Lptml": "1"})
+                answer = connection.getresponse()
+                assert (answer.status, answer.read()) == (200, str(len(batch)).encode())
+                if not done and after >= 0:
+                    timer.start()
+                done += batch
+        except (OSError, http.client.HTTPException):
+            pass  # it is dead
+        timer.cancel()
+        process.kill()
+    return done
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("kills", [2, pytest.param(50, marks=pytest.mark.slow)])
+def test_no_acknowledged_decision_is_lost_when_the_command_is_killed(wine: list[str], kills: int) -> None:
+    from lptml.cli.readers import read_table
+
+    digest, chance = read_table("wine.csv").digest, random.Random(0)
+    given = dict(enumerate(labels("wine.csv"), 1))
+    acknowledged: list[int] = []
+    for kill in range(kills):
+        after = -chance.uniform(0.2, 2.0) if kill % 5 == 1 else chance.uniform(0.0, 0.3)
+        acknowledged += killed_review(given, digest, 100_000 * kill, after)
+        kept = {int(each.key) for each in parse_corrections(Path("wine.corrections.csv").read_text())}
+        assert kept >= set(acknowledged)
+    assert len(acknowledged) > kills  # the kills fell amid decisions
+    said = run("review", "wine.csv", "--label", "class", "--accept").stdout  # and the review goes on
+    assert "labels to change" in said

@@ -52,7 +52,7 @@ async function flush() {
     store(stored().slice(waiting.length));
     saved(`Saved to ${D.server.file}.`);
   } catch (problem) {
-    saved(`Not saved yet (${problem.message}); kept in this browser until lptml review runs again.`);
+    saved(`Not saved (${problem.message}): if lptml review has ended, download corrections.csv before you close this page.`);
   }
 }
 function saved(text) { $("#saved").textContent = text; }
@@ -105,20 +105,36 @@ function detail(i) {
   const why = [R.verdicts[R.verdict[i]]];
   if (R.outlying[i] > 3) why.push(`lies ${number(R.outlying[i], 2)} times as far out as usual`);
   box.append(make("p", {}, make("strong", { text: `Row ${rowName(i)}` }), ` is given as `, badge(given), ` and looks like `, badge(other), ` (${why.join("; ")}).`));
-  const to = make("select", { "aria-label": "Change to" });
-  for (const code of [other, ...D.meta.classes.keys()].filter((c, k, all) => all.indexOf(c) === k && c !== given)) to.append(make("option", { value: code, text: className(code) + (code === other ? " (suggested)" : "") }));
-  if (made.decision === "change") to.value = String(D.meta.classes.indexOf(made.label));
-  const change = () => answer("change", className(Number(to.value)));
+  const to = make("select", { "aria-label": "Change to" }), fresh = newClass();
+  const typed = [...decisions.values()].map((each) => each.label).filter((name) => name && !D.meta.classes.includes(name));
+  const names = [...new Set([className(other), ...D.meta.classes, ...typed])].filter((name) => name !== fileLabel(i));
+  for (const name of names) to.append(make("option", { text: name + (name === className(other) ? " (suggested)" : "") }));
+  to.append(make("option", { text: "a new class…" }));
+  if (made.decision === "change") to.selectedIndex = names.indexOf(made.label);
   to.addEventListener("click", (event) => event.stopPropagation());
-  to.addEventListener("change", change);
+  to.addEventListener("change", () => {
+    fresh.hidden = to.selectedIndex < names.length;
+    if (fresh.hidden) answer("change", names[to.selectedIndex]);
+    else fresh.focus();
+  });
   box.append(make("div", { class: "bar answers" },
     choice(`Keep ${shorten(fileLabel(i), 24)}`, "k", made.decision === "keep", () => answer("keep")),
     choice(`Change to ${shorten(className(other), 24)}`, "c", made.decision === "change", () => answer("change", className(other))),
-    choice("Cannot say", "u", made.decision === "unsure", () => answer("unsure")), make("label", {}, "or to ", to)));
+    choice("Cannot say", "u", made.decision === "unsure", () => answer("unsure")), make("label", {}, "or to ", to), fresh));
   const reasons = R.open[i];
   if (!reasons) { box.append(make("p", { class: "note", text: `Reasons are kept for the ${Object.keys(R.open).length} most suspicious rows.` })); return box; }
   box.append(values(i, given, other, reasons), neighbours(i, reasons));
   return box;
+}
+// The name of a class that the table has not had; Enter takes it.
+function newClass() {
+  const field = make("input", { type: "text", "aria-label": "Name of the new class", placeholder: "its name, then Enter", maxlength: 200, hidden: "" });
+  field.addEventListener("click", (event) => event.stopPropagation());
+  field.addEventListener("keydown", (event) => {
+    const name = field.value.trim();
+    if (event.key === "Enter" && name) answer(name === fileLabel(view.open) ? "keep" : "change", name);
+  });
+  return field;
 }
 function badge(code) {
   const dot = make("i");
