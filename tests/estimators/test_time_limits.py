@@ -14,7 +14,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from lptml import LPTML, LPTMLCV, LPTML_Quadruplets, LPTML_Supervised, LPTML_SupervisedCV, LPTML_Triplets
-from lptml._clock import OutOfTime, until
+from lptml._limits import OutOfTime, until
 from lptml.constraints import ConstraintSet
 from lptml.exact import exact_lptml, make_objective
 from lptml.noise.suspects import judge

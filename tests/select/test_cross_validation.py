@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 
-from lptml._clock import look, until
+from lptml._limits import look, until
 from lptml.select.cross_validation import Scores, deal, mean_metric, neighbour_share, score_settings
 
 

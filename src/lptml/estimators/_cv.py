@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from lptml._clock import OutOfTime, until
+from lptml._limits import OutOfTime, until
 from lptml._progress import make_display
 from lptml.constraints import Floats, Ints, Source
 from lptml.constraints.span import Span

@@ -20,7 +20,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from lptml._interrupts import Interrupts
+from lptml._limits import Interrupts
 from lptml.constraints import ConstraintSet, Source
 from lptml.constraints.labelled_pairs import LabelledPairs
 from lptml.constraints.labelled_triplets import LabelledTriplets

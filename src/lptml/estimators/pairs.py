@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from lptml._interrupts import Interrupts
+from lptml._limits import Interrupts
 from lptml.constraints import ConstraintSet
 from lptml.constraints.span import Span
 from lptml.estimators import _inputs

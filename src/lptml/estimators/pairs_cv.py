@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from lptml._interrupts import Interrupts
+from lptml._limits import Interrupts
 from lptml.constraints import ConstraintSet, Floats, Ints
 from lptml.constraints.scaling import blend, feature_scale, representative, truncate
 from lptml.constraints.span import Span

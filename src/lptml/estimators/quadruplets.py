@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from lptml._interrupts import Interrupts
+from lptml._limits import Interrupts
 from lptml.estimators import _inputs
 from lptml.estimators._callbacks import with_callbacks
 from lptml.estimators._inputs import FloatArray

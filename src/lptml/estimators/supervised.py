@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from lptml._clock import OutOfTime, until
-from lptml._interrupts import Interrupts
+from lptml._limits import Interrupts, OutOfTime, until
 from lptml._threads import SMALL, single_threaded
 from lptml.constraints import ConstraintSet, psd_factor
 from lptml.constraints.from_labels import KINDS, Chosen, constraints_from_labels

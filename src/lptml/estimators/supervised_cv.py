@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from lptml._interrupts import Interrupts
+from lptml._limits import Interrupts
 from lptml._threads import SMALL, single_threaded
 from lptml.constraints import Floats, Ints, psd_factor
 from lptml.constraints.from_labels import KINDS

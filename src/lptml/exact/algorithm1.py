@@ -37,7 +37,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lptml._clock import look
+from lptml._limits import look
 from lptml.constraints import ConstraintSet, Floats, Ints
 from lptml.constraints.scaling import feature_scale
 from lptml.constraints.violation import TOLERANCE, excess

@@ -30,7 +30,7 @@ import time
 
 import numpy as np
 
-from lptml._clock import look
+from lptml._limits import look
 from lptml.constraints import ConstraintSet, Floats
 from lptml.constraints.scaling import feature_scale, scale_metric, unscale_metric
 

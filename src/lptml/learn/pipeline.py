@@ -28,8 +28,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lptml._clock import OutOfTime, until
-from lptml._interrupts import Interrupts
+from lptml._limits import Interrupts, OutOfTime, until
 from lptml.constraints import ConstraintSet, Floats, Source, psd_factor
 from lptml.constraints.labelled_pairs import LabelledPairs
 from lptml.constraints.scaling import SAMPLE, blend, feature_scale, representative, truncate

@@ -22,7 +22,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lptml._clock import look
+from lptml._limits import look
 from lptml.constraints import Floats, Ints
 from lptml.points.scatter import SHRINKAGE, TAILS, WithinClass, whitening, within_class
 

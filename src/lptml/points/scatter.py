@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lptml._clock import look
+from lptml._limits import look
 from lptml.constraints.constraint_set import Floats, Ints
 
 __all__ = [

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lptml._clock import look
+from lptml._limits import look
 from lptml._threads import single_threaded
 from lptml.constraints import ConstraintSet, Floats, Source
 from lptml.constraints.scaling import (

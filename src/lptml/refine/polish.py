@@ -31,8 +31,8 @@ from math import comb
 
 import numpy as np
 
-from lptml._clock import OutOfTime, look, until
 from lptml._jit import announce
+from lptml._limits import OutOfTime, look, until
 from lptml.constraints import ConstraintSet, Floats, Source
 from lptml.constraints.scaling import feature_scale, scale_metric, unscale_metric
 from lptml.constraints.violation import limit

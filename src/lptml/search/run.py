@@ -28,7 +28,7 @@ from typing import cast
 
 import numpy as np
 
-from lptml._interrupts import Interrupts
+from lptml._limits import Interrupts
 from lptml._progress import make_display
 from lptml._threads import single_threaded
 from lptml.constraints import Floats, Source

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lptml._clock import OutOfTime, look, until
+from lptml._limits import OutOfTime, look, until
 from lptml.constraints import ConstraintSet, Floats, Ints, Source
 from lptml.constraints.counting import best_multiple, violations, worst_rows
 from lptml.constraints.scaling import scale_metric

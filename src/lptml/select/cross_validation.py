@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lptml._clock import OutOfTime, look
+from lptml._limits import OutOfTime, look
 from lptml.constraints import Floats, Ints, psd_factor
 from lptml.points.nearest import nearest
 
@@ -162,7 +162,7 @@ def score_settings(
     Returns
     -------
     Scores
-        Of the folds that were done when the time was over (``lptml._clock``); of none, all are NaN.
+        Of the folds that were done when the time was over (``lptml._limits``); of none, all are NaN.
     """
     total = np.zeros((len(settings), len(codes)))
     means = []
