@@ -41,10 +41,15 @@ def test_a_proof_is_written_and_verified(data: str, tmp_path: Path) -> None:
     assert "best possible" in again
 
 
-def test_wrong_labels(data: str) -> None:
-    made = json.loads(run("certify", data, "--label", "label", "--wrong-labels", "--json"))
+def test_wrong_labels(data: str, tmp_path: Path) -> None:
+    out = str(tmp_path / "labels.proof.npz")
+    ask = ("certify", data, "--label", "label", "--wrong-labels", "--json")
+    made = json.loads(run(*ask, "-o", out))
     assert 0 < made["lower_bound"] <= made["cost"] < 15
     assert "labels must be wrong" in made["statement"]
+    assert json.loads(run("verify", out, "--json"))["proven"] == made["lower_bound"]
+    again = json.loads(run(*ask, "--resume", out, "--time-limit", "0"))
+    assert (again["lower_bound"], again["cost"]) == (made["lower_bound"], made["cost"])
 
 
 def test_verdicts_on_pairs(data: str, tmp_path: Path) -> None:

@@ -9,7 +9,15 @@ import pytest
 from lptml.constraints import LabelledPairs
 from lptml.exact import exact_lptml, make_objective
 from lptml.exact.sdp import Status
-from lptml.proof import CertificateError, Proof, certify_labels, check_cost, read_proof, write_proof
+from lptml.proof import (
+    CertificateError,
+    CertificationInterruptedWarning,
+    Proof,
+    certify_labels,
+    check_cost,
+    read_proof,
+    write_proof,
+)
 from lptml.proof.verify import _can_hit
 
 
@@ -74,3 +82,28 @@ def test_bad_options_are_named(options, named):
 def test_too_many_points_are_refused():
     with pytest.raises(ValueError, match="X must"):
         certify_labels(np.zeros((1501, 1)), np.arange(1501) % 2)
+
+
+def test_an_interrupt_is_gone_on_from(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(25, 3)), rng.integers(2, size=25)
+
+    def interrupt(bound, cost):
+        if bound >= 2:
+            raise KeyboardInterrupt
+
+    with pytest.warns(CertificationInterruptedWarning):
+        first = certify_labels(X, y, callback=interrupt)
+    assert first.interrupted
+    assert first.proof is Proof.BOUNDED
+    write_proof(tmp_path / "labels.npz", first)
+    bounds = []
+    again = certify_labels(
+        X, y, resume=read_proof(tmp_path / "labels.npz"), callback=lambda bound, _: bounds.append(bound)
+    )
+    assert bounds[0] >= first.lower_bound >= 2  # from where it was, not from nothing
+    assert again.cost <= first.cost
+    assert again.lower_bound > first.lower_bound
+    assert again.verify() == again.lower_bound
+    with pytest.raises(ValueError, match="resume"):
+        certify_labels(X, np.roll(y, 1), resume=first)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from sklearn.datasets import load_iris
 
 from lptml import LPTML, LPTML_Supervised, LPTML_SupervisedCV
 from lptml.noise.trust import Trust
-from lptml.report import Page, Source, labels_report, pairs_report, views
+from lptml.report import Page, Source, labels_report, pairs_report, views, words
 from lptml.report.accuracy import AFTER, neighbour_accuracy
 
 X, codes = load_iris(return_X_y=True)
@@ -191,6 +192,19 @@ def test_triplets_have_no_bounds(chosen: LPTML_SupervisedCV, judged: Trust) -> N
     assert "Bounds" not in dict(page.details)
     assert "left of u" not in page.notes["distances"]
     assert f"{chosen.violation_rate_:.1%} of the triplets;" in dict(page.details)["Violated constraints"]
+
+
+@pytest.mark.parametrize(
+    ("bound", "said"),
+    [
+        (None, "not asked"),
+        (0.0, "nothing is proven"),
+        (0.05, "less than 5.00%, so this one violates at most 2 times as much"),
+        (0.1, "no metric violates less"),
+    ],
+)
+def test_how_far_from_the_best_possible(bound: float | None, said: str) -> None:
+    assert said in words.least_possible(SimpleNamespace(lower_bound_=bound, violation_rate_=0.1))
 
 
 def test_one_setting_is_no_cross_validation(model: LPTML_Supervised, judged: Trust) -> None:

@@ -78,8 +78,8 @@ def certify(
       lptml certify iris.csv --label class --wrong-labels
       lptml verify iris.proof.npz
     """
-    if wrong_labels and (pairs is not None or resume is not None):
-        raise click.UsageError("--wrong-labels goes with --label, and without --resume")
+    if wrong_labels and pairs is not None:
+        raise click.UsageError("--wrong-labels goes with --label")
     if output == "-":
         raise click.UsageError("a proof is a binary file: name it with -o FILE")
     check_outputs(
@@ -97,10 +97,11 @@ def certify(
 
     y: Any = points.y
     tell = _Lines(options["quiet"] or options["as_json"])
+    earlier = None if resume is None else proof.read_proof(resume)
     with noted(options["quiet"]):
         if wrong_labels:
             found = proof.certify_labels(
-                points.X, y, bounds=(ratio, 1.0), time_limit=time_limit, callback=tell
+                points.X, y, bounds=(ratio, 1.0), time_limit=time_limit, callback=tell, resume=earlier
             )
         else:
             source: ConstraintSet | LabelledPairs
@@ -112,7 +113,6 @@ def certify(
                 source = ConstraintSet.from_pairs(
                     points.X[joined.index], joined.y, bounds=(ratio, 1.0), weight=joined.weight
                 )
-            earlier = None if resume is None else proof.read_proof(resume)
             found = proof.certify(source, time_limit=time_limit, callback=tell, resume=earlier)
     if output is not None:
         try:

@@ -12,7 +12,14 @@ import numpy as np
 
 from lptml.constraints import ConstraintSet, Floats, Ints, Source
 from lptml.proof.cells import Cells, CellSearch
-from lptml.proof.certificate import CellCertificate, Certificate, Certified, PackingCertificate, Proof
+from lptml.proof.certificate import (
+    CellCertificate,
+    Certificate,
+    Certified,
+    LabelCertificate,
+    PackingCertificate,
+    Proof,
+)
 from lptml.proof.contradictions import Contradiction
 from lptml.proof.packing import PackingSearch
 from lptml.refine import refine
@@ -98,7 +105,7 @@ def certify(
     began = time.monotonic()
     near = nearby(source)
     constraints = _listed(near, random_state)
-    if resume is not None and not _same(constraints, resume.constraints):
+    if resume is not None and not same(constraints, resume.constraints):
         raise ValueError("resume was made for other constraints")
     if A is None:
         seconds = _REFINED * time_limit
@@ -141,7 +148,8 @@ def _listed(source: Source, random_state: int | None) -> ConstraintSet:
     return constraints.take(np.flatnonzero(constraints.weight))  # the others prove nothing
 
 
-def _same(one: ConstraintSet, other: ConstraintSet) -> bool:
+def same(one: ConstraintSet, other: ConstraintSet) -> bool:
+    """Whether two sets of constraints are equal, number by number."""
     names = ("V", "W", "sign", "bound", "weight")
     pairs = [(getattr(one, name), getattr(other, name)) for name in names]
     return all((a is None and b is None) or np.array_equal(a, b) for a, b in pairs)
@@ -252,8 +260,8 @@ def in_a_row(found: list[Contradiction]) -> tuple[Ints, Ints, Floats]:
 
 
 def contradictions_of(certificate: Certificate) -> list[Contradiction]:
-    """What an earlier packing consisted of; nothing for other certificates."""
-    if not isinstance(certificate, PackingCertificate):
+    """The contradictions of an earlier proof; none where cells were cut."""
+    if not isinstance(certificate, PackingCertificate | LabelCertificate):
         return []
     ends = certificate.starts[1:-1]
     return [

@@ -21,7 +21,13 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from lptml._threads import share_out
 from lptml.constraints import Floats, Ints, LabelledPairs
 from lptml.proof.certificate import Certified, LabelCertificate, Proof
-from lptml.proof.certification import CertificationInterruptedWarning, compile_now, in_a_row
+from lptml.proof.certification import (
+    CertificationInterruptedWarning,
+    compile_now,
+    contradictions_of,
+    in_a_row,
+    same,
+)
 from lptml.proof.contradictions import Contradiction, Separation
 from lptml.refine import refine
 
@@ -40,6 +46,7 @@ def certify_labels(
     time_limit: float = 60.0,
     random_state: int | None = 0,
     callback: Callable[[float, float], object] | None = None,
+    resume: Certified | None = None,
 ) -> Certified:
     """Bounds on the least number of labels that must be wrong for one metric to satisfy all other pairs.
 
@@ -58,6 +65,8 @@ def certify_labels(
     random_state : int, optional
     callback : callable, optional
         Called as ``callback(lower_bound, cost)`` now and then; a true result stops.
+    resume : Certified, optional
+        An earlier result for the same points and labels, to go on from.
 
     Returns
     -------
@@ -81,9 +90,12 @@ def certify_labels(
     began = time.monotonic()
     deadline = began + time_limit
     run = _Run(pairs, random_state, deadline)
+    if resume is not None:
+        run.take_up(resume)
     try:
         run.offer([np.zeros((pairs.d, pairs.d)) if A is None else np.asarray(A, dtype=np.float64)])
-        run.offer(refine(run.constraints, time_limit=_REFINED * time_limit).candidates)
+        if resume is None:
+            run.offer(refine(run.constraints, time_limit=_REFINED * time_limit).candidates)
         while len(run.hit) < len(run.given_up) and time.monotonic() < deadline:
             if callback is not None and callback(float(len(run.hit)), float(len(run.given_up))):
                 break
@@ -128,14 +140,34 @@ class _Run:
         new = 0
         for found, A in results:
             self.offer([] if A is None else [A])
-            for each in found:
-                points = np.unique(self.points[each.members])
-                if points.tobytes() not in self.found:
-                    self.found[points.tobytes()] = each
-                    self.sets.append(points)
-                    new += 1
-        if not new:
-            return False
+            new += self._add(found)
+        return new > 0 and self._hit()
+
+    def take_up(self, earlier: Certified) -> None:
+        """Go on from an earlier result."""
+        if not isinstance(earlier.certificate, LabelCertificate) or not same(
+            self.constraints, earlier.constraints
+        ):
+            raise ValueError("resume was made for other points or labels")
+        earlier.verify()  # it may come from a file
+        self._add(contradictions_of(earlier.certificate))
+        self._hit()
+        self.offer([earlier.A])
+
+    def _add(self, found: Iterable[Contradiction]) -> int:
+        """Keep those that name other points than any so far; how many."""
+        before = len(self.sets)
+        for each in found:
+            points = np.unique(self.points[each.members])
+            if points.tobytes() not in self.found:
+                self.found[points.tobytes()] = each
+                self.sets.append(points)
+        return len(self.sets) - before
+
+    def _hit(self) -> bool:
+        """The least set of points that hits all contradictions; whether it was found in time."""
+        if not self.sets:
+            return True
         M = np.zeros((len(self.sets), self.N))
         for row, points in zip(M, self.sets):
             row[points] = 1.0
@@ -193,7 +225,7 @@ class _Run:
 
     def result(self, began: float) -> Certified:
         certificate = LabelCertificate(*in_a_row(list(self.found.values())), self.points)
-        bound = certificate.proven(self.constraints) if len(self.hit) else 0.0
+        bound = certificate.proven(self.constraints) if self.found else 0.0
         return Certified(
             lower_bound=bound,
             A=self.A,

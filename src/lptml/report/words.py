@@ -229,10 +229,10 @@ def details(estimator: Any) -> list[tuple[str, str]]:
             (
                 "Violated constraints",
                 f"{estimator.violation_rate_:.1%} of the {constraints_name(estimator)}; "
-                f"{estimator.trivial_rate_:.1%} for the {views.trivial_name(estimator)}; no metric can "
-                f"violate less than {estimator.lower_bound_ or 0.0:.1%}",
+                f"{estimator.trivial_rate_:.1%} for the {views.trivial_name(estimator)}",
             )
         )
+        rows.append(("Least possible", least_possible(estimator)))
     if hasattr(estimator, "cv_results_"):
         rows.append(("Cross-validation", choice(estimator)))
     if hasattr(estimator, "n_trials_"):
@@ -243,6 +243,21 @@ def details(estimator: Any) -> list[tuple[str, str]]:
     versions = f"lptml {__version__}, Python {platform.python_version()}, NumPy {np.__version__}, "
     rows.append(("Versions", versions + f"scikit-learn {sklearn.__version__}"))
     return rows
+
+
+def least_possible(estimator: Any) -> str:
+    """How far the metric is from the best possible one, as far as that is proven."""
+    bound, rate = estimator.lower_bound_, estimator.violation_rate_
+    if bound is None:
+        return "not asked: the estimator's certify() proves how few any metric violates at least"
+    if rate <= bound * (1.0 + 1e-9):
+        return "proven: no metric violates less"
+    if bound == 0:
+        return "nothing is proven: a metric that violates less may exist; certify() asks for longer"
+    return (
+        f"proven: no metric violates less than {bound:.2%}, so this one violates at most "
+        f"{rate / bound:.3g} times as much as the best possible; certify() asks for longer"
+    )
 
 
 def _trials(estimator: Any) -> str:
