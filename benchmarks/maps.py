@@ -1,8 +1,10 @@
 """Robust k-NN against the classifiers that people would take instead, clean and under four attacks.
 
 ``python -m benchmarks.maps`` runs all of it (13 development sets, 4 splits; an hour on one core);
-``python -m benchmarks.maps clean,uniform 2 robust`` some conditions, splits and methods. ``--rings`` measures
-pairs of rings, ``--large`` a fit of 50,000 x 100, ``--picture`` draws docs/images/maps.png.
+``python -m benchmarks.maps clean,uniform 2 robust`` some conditions, splits and methods. Results are written
+after every set, and a run that was stopped goes on where it was: what the file of results (``--json``) holds is
+not measured again unless ``--again`` names the method. ``--rings`` measures pairs of rings, ``--large`` a fit of
+50,000 x 100, ``--picture`` draws docs/images/maps.png.
 
 Data, splits and attacks are those of ``benchmarks.development``. Peers follow StandardScaler; "filtered":
 after cleanlab has dropped what it finds by 5-fold probabilities of logistic regression. ECE: expected
@@ -100,6 +102,22 @@ def measure(name: str, condition: str, number: int, methods: list[str]) -> list[
     return rows
 
 
+def stored(path: Path, again: list[str]) -> list[dict[str, Any]]:
+    """What an earlier run measured, without the methods that are to be measured again."""
+    if not path.exists():
+        return []
+    rows: list[dict[str, Any]] = json.loads(path.read_text())
+    return [row for row in rows if row["method"].removesuffix(", filtered") not in again]
+
+
+def store(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Write the results; a run that is stopped amid it leaves the file as it was."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(rows, indent=1))
+    partial.replace(path)
+
+
 def report(rows: list[dict[str, Any]]) -> None:
     """Print the table."""
     conditions = list(dict.fromkeys(row["condition"] for row in rows))
@@ -184,6 +202,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("splits", nargs="?", type=int, default=4)
     parser.add_argument("methods", nargs="?", default=";".join(METHODS), help="separated by ;")
     parser.add_argument("--json", type=Path, default=Path("reproduction/maps.json"))
+    parser.add_argument("--again", default="", help="methods to measure anew, separated by ;")
     for name in ("rings", "large", "picture"):
         parser.add_argument(f"--{name}", action="store_true")
     options = parser.parse_args(argv)
@@ -202,13 +221,16 @@ def main(argv: list[str] | None = None) -> None:
         if not is_there():
             print(MISSING)
             return
-        rows: list[dict[str, Any]] = []
+        rows = stored(options.json, options.again.split(";"))
         for number in range(options.splits):
             for condition in options.conditions.split(","):
                 for name in NAMES:
-                    rows += measure(name, condition, number, options.methods.split(";"))
-                options.json.parent.mkdir(parents=True, exist_ok=True)
-                options.json.write_text(json.dumps(rows, indent=1))
+                    where = {"set": name, "condition": condition, "split": number}
+                    known = {row["method"] for row in rows if where.items() <= row.items()}
+                    missing = [method for method in options.methods.split(";") if method not in known]
+                    if missing:
+                        rows += measure(name, condition, number, missing)
+                        store(options.json, rows)
         report(rows)
 
 
