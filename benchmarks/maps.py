@@ -1,10 +1,10 @@
 """Robust k-NN against the classifiers that people would take instead, clean and under four attacks.
 
-``python -m benchmarks.maps`` runs all of it (13 development sets, 4 splits; an hour on one core);
+``python -m benchmarks.maps`` runs all of it (13 development sets, 4 splits; 25 minutes on one core);
 ``python -m benchmarks.maps clean,uniform 2 robust`` some conditions, splits and methods. Results are written
-after every set, and a run that was stopped goes on where it was: what the file of results (``--json``) holds is
-not measured again unless ``--again`` names the method. ``--rings`` measures pairs of rings, ``--large`` a fit of
-50,000 x 100, ``--picture`` draws docs/images/maps.png.
+after every set, and a run that was stopped goes on where it was: what the file of results (``--json``) holds
+is not measured again unless ``--again`` names the method. ``--rings`` measures pairs of rings, ``--large`` a
+fit of 50,000 x 100, ``--picture`` draws docs/images/maps.png.
 
 Data, splits and attacks are those of ``benchmarks.development``. Peers follow StandardScaler; "filtered":
 after cleanlab has dropped what it finds by 5-fold probabilities of logistic regression. ECE: expected

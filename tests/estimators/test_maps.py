@@ -10,9 +10,11 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.model_files import edited, members, write
 
 from lptml import LPTML, LPTML_Supervised, LPTML_SupervisedCV, LPTML_Triplets, load, save
-from lptml.maps import NystroemMap, ReluMap
+from lptml.estimators.io import ModelFileError
+from lptml.maps import ForestMap, NystroemMap, ReluMap
 
 FAST = {"max_trials": 2, "random_state": 0}
 
@@ -78,13 +80,65 @@ def test_what_a_fitted_learner_offers(kind):
     assert model.components_.shape == (4, 4)
 
 
-@pytest.mark.parametrize("kind", ["relu", "nystroem", "forest"])
+@pytest.mark.parametrize("kind", [*MAPS, ForestMap(6, n_trees=20, min_leaf=3, seed=4)], ids=str)
 def test_model_files(kind, tmp_path):
     X, y = load_iris(return_X_y=True)
     model = LPTML_Supervised(map=kind, **FAST).fit(X[::3], y[::3])
     again = load(save(model, tmp_path / "model.npz"))
     np.testing.assert_array_equal(again.transform(X), model.transform(X))
-    assert again.get_params()["map"] == kind
+    assert repr(again.get_params()["map"]) == repr(kind)
+    np.testing.assert_array_equal(again.fit(X[::3], y[::3]).transform(X), model.transform(X))
+
+
+def test_model_file_of_maps_with_widths_that_were_compared(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    maps = ["linear", ReluMap(width=4), NystroemMap(components=3)]
+    model = LPTML_SupervisedCV(maps=maps, priors=("standardized",), cv=2, n_repeats=1, **FAST)
+    model.fit(X[::3], y[::3])
+    again = load(save(model, tmp_path / "model.npz"))
+    np.testing.assert_array_equal(again.transform(X), model.transform(X))
+    assert repr(again.maps) == repr(maps)
+    assert repr(again.best_params_) == repr(model.best_params_)
+    assert {*map(repr, again.cv_results_["param_map"])} == {*map(repr, maps)}
+
+
+class Doubled(ReluMap):
+    """A stranger's kind of map."""
+
+
+def test_maps_that_no_file_knows_are_refused_by_name(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    model = LPTML_Supervised(map=Doubled(width=4), **FAST).fit(X[::3], y[::3])
+    with pytest.raises(ValueError, match="map"):
+        save(model, tmp_path / "model.npz")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"kind": "relu"},
+        {"kind": "relu", "width": -1, "seed": 0},
+        {"kind": "relu", "width": "8", "seed": 0},
+        {"kind": "relu", "width": {"$": "map"}, "seed": 0},
+        {"kind": "relu", "width": 8, "seed": 0, "metric": 1},
+        {"kind": ["relu"], "width": 8, "seed": 0},
+        {"kind": "LabelCleaner", "width": 8, "seed": 0},
+    ],
+    ids=str,
+)
+def test_settings_of_maps_in_files_are_checked(settings, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    path = save(LPTML_Supervised(map=ReluMap(width=8), **FAST).fit(X[::3], y[::3]), tmp_path / "model.npz")
+    write(path, edited(members(path), lambda header: header["model"]["params"]["map"].update(value=settings)))
+    with pytest.raises(ModelFileError, match="map"):
+        load(path)
+
+
+@pytest.mark.parametrize("make", [ReluMap, NystroemMap, ForestMap])
+@pytest.mark.parametrize("number", [-1, 1.5, True, "3", None])
+def test_widths_are_whole_numbers(make, number):
+    with pytest.raises(ValueError, match="must be a whole number of at least"):
+        make(number)
 
 
 def test_model_file_of_pairs_and_of_a_choice(tmp_path):

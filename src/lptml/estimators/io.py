@@ -40,7 +40,7 @@ from lptml.estimators.model_classes import (
     find_class,
     in_words,
 )
-from lptml.maps import restore_map, state_of
+from lptml.maps import kind_of, map_with, restore_map, settings_of, state_of
 
 __all__ = ["FORMAT", "SCHEMA_VERSION", "ModelFileError", "load", "save"]
 
@@ -232,6 +232,8 @@ class _Writer:
                 return {_TAG: "dict", "value": items}
         if hasattr(value, "__array__"):
             return self.array(np.asarray(value), name)
+        if kind_of(value) is not None:
+            return {_TAG: "map", "value": settings_of(value)}
         raise _cannot_be_saved(name, f"a {type(value).__qualname__}, not plain data")
 
     def array(self, array: NDArray[Any], name: str) -> dict[str, Any]:
@@ -345,6 +347,8 @@ class _Reader:
             return self.archive.take(content.removesuffix(".npy"))
         if tag == "float" and content in ("inf", "-inf", "nan"):
             return float(content)
+        if tag == "map" and isinstance(content, dict):
+            return _map_with(content)
         if tag in ("tuple", "dict", "objects", "coded") and isinstance(content, list):
             return self._container(tag, [self.value(item) for item in content])
         raise ModelFileError(f"the header holds a value of unknown form, {tag!r}")
@@ -413,6 +417,14 @@ def _check_fitted(state: dict[str, Any], name: str) -> None:
             raise ModelFileError(
                 "codes_ must have the number of a class for each of points_, and every class"
             )
+
+
+def _map_with(settings: dict[str, Any]) -> Any:
+    """A map that is to be fitted: its settings are numbers, and nothing else in them is looked at."""
+    try:
+        return map_with(settings)
+    except (TypeError, ValueError) as error:
+        raise ModelFileError(f"a map in the header is none: {error}") from error
 
 
 def _restored_map(state: dict[str, Any]) -> Any:

@@ -11,7 +11,8 @@ A domain is a tuple of what a value may be:
 - ``Several(...)``: a tuple or list of values of these domains, ``Mapped(keys, values)``: a dict,
 - ``Kind.ARRAY``: an array of numbers, ``Kind.LIKE_ARRAY``: nested lists of them as well, ``Kind.LABELS``: an
   array of numbers or texts, ``Kind.SETTINGS``: one of values of a cross-validated parameter, which may be
-  matrices, ``Kind.MODEL``: an estimator of this table.
+  matrices, ``Kind.MODEL``: an estimator of this table, ``Kind.MAP``: a map of ``lptml.maps``, of which the
+  file has the settings.
 
 The class itself knows which numbers make sense, and is asked as well.
 """
@@ -24,6 +25,8 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+
+from lptml.maps import kind_of
 
 __all__ = [
     "CLASSES",
@@ -60,6 +63,7 @@ class Kind(Enum):
     LABELS = "an array of numbers or texts, one for each row"
     SETTINGS = "an array of numbers, texts or matrices, one for each setting"
     MODEL = "an estimator of lptml"
+    MAP = "a map of lptml.maps"
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,7 @@ _DRAWN: Domains = {"n_constraints": (None, int)}
 _ITERATED: Domains = {"max_iter": (int,), "tol": (float,)}
 
 _MAPS = ("relu", "nystroem", "forest")
+_ANY_MAP = ("linear", *_MAPS, Kind.MAP)
 _KINDS = ("triplets", "neighbors", "all")
 _OF_TUPLES = ("identity", "standardized", "within", Kind.LIKE_ARRAY)
 _OF_LABELS = ("discriminant", *_OF_TUPLES)
@@ -112,7 +117,7 @@ _SEARCH: Domains = {
     **_RANDOM,
     **_PREPROCESSOR,
 }
-_MAP: Domains = {"map": ("linear", *_MAPS)}
+_MAP: Domains = {"map": _ANY_MAP}
 _LPTML: Domains = {
     "refine": (bool,),
     "temperature": (float,),
@@ -161,7 +166,7 @@ CLASSES: dict[str, Class] = {
         | _GRID
         | {
             "constraints": (*_KINDS, Several(_KINDS)),
-            "maps": (Several(("linear", *_MAPS)),),
+            "maps": (Several(_ANY_MAP),),
             "priors": (Several(_OF_LABELS),),
             "n_neighbors": (int,),
         },
@@ -214,7 +219,7 @@ CLASSES: dict[str, Class] = {
 }
 
 #: What a setting that was cross-validated may have for its parameters.
-_SETTING = (Mapped((str,), (None, float, "linear", *_MAPS, *_KINDS, *_OF_LABELS)),)
+_SETTING = (Mapped((str,), (None, float, *_ANY_MAP, *_KINDS, *_OF_LABELS)),)
 
 #: Domains of fitted attributes, by name whatever the class; those of other names are plain data of any kind.
 FITTED: Domains = {
@@ -287,10 +292,12 @@ def _admits_one(alternative: Any, value: Any) -> bool:
             )
         case Kind.SETTINGS:
             listed = isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind == "O"
-            return listed and admits((Several((None, float, str, Kind.LIKE_ARRAY)),), [*value])
+            return listed and admits((Several((None, float, str, Kind.LIKE_ARRAY, Kind.MAP)),), [*value])
         case Kind.MODEL:
             name = type(value).__name__
             return name in CLASSES and type(value) is find_class(name)
+        case Kind.MAP:
+            return kind_of(value) is not None
     if alternative is bool:
         return isinstance(value, bool | np.bool_)
     if alternative is float and isinstance(value, float | np.floating):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from numbers import Integral
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from lptml.constraints import ConstraintSet, Floats, Ints
 
-__all__ = ["Arrays", "Evidence", "Map", "rows_of"]
+__all__ = ["Arrays", "Evidence", "Map", "check_settings", "rows_of"]
 
 #: The state of a map, as model files hold it.
 Arrays = dict[str, NDArray[np.generic]]
@@ -94,6 +95,27 @@ class Map(Protocol):
     def restore(cls, arrays: Arrays) -> Self:
         """The map of that state; ValueError where it is none."""
         ...
+
+
+def check_settings(mapping: Any) -> None:
+    """ValueError unless what a map's constructor was given are whole numbers; a seed and a width may be 0.
+
+    Examples
+    --------
+    >>> from lptml.maps import ReluMap
+    >>> ReluMap(width=-1)
+    Traceback (most recent call last):
+        ...
+    ValueError: width of ReluMap must be a whole number of at least 0, got -1
+    """
+    for field in fields(mapping):
+        value, least = getattr(mapping, field.name, None), int(field.name not in ("seed", "width"))
+        whole = isinstance(value, Integral) and not isinstance(value, bool)
+        if field.init and not (whole and least <= value):
+            raise ValueError(
+                f"{field.name} of {type(mapping).__name__} must be a whole number of at least {least}, "
+                f"got {value!r}"
+            )
 
 
 def rows_of(points: Floats) -> tuple[Floats, Ints]:

@@ -17,14 +17,14 @@ Geurts, P., Ernst, D. and Wehenkel, L. (2006). Extremely randomized trees. Machi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lptml.constraints import Floats, Ints
-from lptml.maps._evidence import Arrays, Evidence
+from lptml.maps._evidence import Arrays, Evidence, check_settings
 from lptml.points.scatter import robust_scale
 
 __all__ = ["ForestMap", "Trees", "grow"]
@@ -203,7 +203,10 @@ class ForestMap:
     n_trees: int = TREES
     min_leaf: int = 1
     seed: int = 0
-    metric: Floats | None = None
+    metric: Floats | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
     def fit(self, evidence: Evidence) -> Self:
         """Grow the trees and give every leaf its vector."""

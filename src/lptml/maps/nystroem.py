@@ -14,13 +14,13 @@ Information Processing Systems 13.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
 
 from lptml.constraints import Floats
-from lptml.maps._evidence import Arrays, Evidence
+from lptml.maps._evidence import Arrays, Evidence, check_settings
 from lptml.points.scatter import squared_distances
 
 __all__ = ["NystroemMap"]
@@ -47,7 +47,10 @@ class NystroemMap:
 
     components: int = 32
     seed: int = 0
-    metric: Floats | None = None
+    metric: Floats | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
     def fit(self, evidence: Evidence) -> Self:
         """Draw the landmarks and set the width."""

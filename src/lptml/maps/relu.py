@@ -19,7 +19,7 @@ them than the linear map trained in the same way, there are none: f(x) = z.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -28,7 +28,7 @@ from scipy.special import expit
 
 from lptml.constraints import Floats, Ints
 from lptml.constraints.scaling import standard_deviation
-from lptml.maps._evidence import Arrays, Evidence
+from lptml.maps._evidence import Arrays, Evidence, check_settings
 
 __all__ = ["ReluMap", "loss_and_gradients"]
 
@@ -56,7 +56,7 @@ class ReluMap:
     Parameters
     ----------
     width : int
-        Hidden units.
+        Hidden units; with none the map is linear.
     seed : int
 
     Examples
@@ -76,7 +76,10 @@ class ReluMap:
 
     width: int = 64
     seed: int = 0
-    metric: Floats | None = None
+    metric: Floats | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
     def fit(self, evidence: Evidence) -> Self:
         """Train the hidden layer, or find that it does not help."""
