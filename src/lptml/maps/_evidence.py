@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from numbers import Integral
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -109,9 +108,11 @@ def check_settings(mapping: Any) -> None:
     ValueError: width of ReluMap must be a whole number of at least 0, got -1
     """
     for field in fields(mapping):
-        value, least = getattr(mapping, field.name, None), int(field.name not in ("seed", "width"))
-        whole = isinstance(value, Integral) and not isinstance(value, bool)
-        if field.init and not (whole and least <= value):
+        if not field.init:
+            continue
+        value: object = getattr(mapping, field.name)
+        least = int(field.name not in ("seed", "width"))
+        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
             raise ValueError(
                 f"{field.name} of {type(mapping).__name__} must be a whole number of at least {least}, "
                 f"got {value!r}"
