@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -86,11 +87,11 @@ def test_an_interrupt_keeps_what_is_proven(
     calls = []
     step = CellSearch.step
 
-    def interrupted(self: CellSearch, *arguments: object) -> object:
+    def interrupted(self: CellSearch, *arguments: Any) -> object:
         calls.append(1)
         if len(calls) > 2:
             raise KeyboardInterrupt
-        return step(self, *arguments)  # type: ignore[arg-type]
+        return step(self, *arguments)
 
     monkeypatch.setattr("lptml.proof.certification._CLOSE", 0.0)  # towards the goal in many steps
     monkeypatch.setattr(CellSearch, "step", interrupted)

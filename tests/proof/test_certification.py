@@ -179,6 +179,16 @@ def test_bounds_that_were_made_up_are_found_out():
         replace(certified, lower_bound=certified.lower_bound + 1).verify()
 
 
+@pytest.mark.parametrize("d", [2, 4])
+def test_nothing_is_gone_on_from_that_is_not_proven(d):
+    from dataclasses import replace
+
+    pairs = noisy(100, d)
+    first = certify(pairs, time_limit=5.0)
+    with pytest.raises(CertificateError, match="proves"):
+        certify(pairs, resume=replace(first, lower_bound=first.lower_bound + 1))
+
+
 def test_samples_of_many_constraints_bound_all(monkeypatch):
     monkeypatch.setattr("lptml.proof.certification._LISTED", 300)
     pairs = noisy(2000, 2, share=0.2)

@@ -18,6 +18,7 @@ from lptml.proof import (
     read_proof,
     write_proof,
 )
+from lptml.proof.labels import _Run
 from lptml.proof.verify import _can_hit
 
 
@@ -69,6 +70,35 @@ def test_hitting_sets_against_all_subsets():
         sets = [int(rng.integers(1, 64)) for _ in range(int(rng.integers(1, 8)))]
         least = min(bits.bit_count() for bits in range(64) if all(bits & each for each in sets))
         assert [_can_hit(sets, number) for number in range(7)] == [number >= least for number in range(7)]
+
+
+def test_two_points_are_put_back_for_a_third():
+    """One point of another class between two of one: without it all is well, without both others, too."""
+    pairs = LabelledPairs.from_labels(np.array([[0.0], [1.0], [1.0], [1.0]]), [0, 1, 0, 1], bounds=(1.0, 1.0))
+    run = _Run(pairs, 0)
+    removed = np.array([False, True, False, True])
+    A = run._exchange(removed, np.random.default_rng(0), np.inf)
+    assert removed.tolist() == [False, False, True, False]
+    kept = ~removed[run.points].any(axis=1)
+    assert not run.constraints.violated(A)[kept].any()
+    assert run._exchange(removed, np.random.default_rng(0), np.inf) is None
+
+
+def test_what_cannot_be_checked_in_time_is_not_claimed():
+    rng = np.random.default_rng(0)
+    pairs = LabelledPairs.from_labels(rng.normal(size=(25, 3)), rng.integers(2, size=25), bounds=(1.0, 1.0))
+    run = _Run(pairs, 0)
+    assert run.go_on()
+    before = run.proven
+    assert before > 0
+    while len(run.hit) <= before:
+        run._add(run._collect(np.random.default_rng(run.rounds))[0])
+        run._hit()
+        run.rounds += 1
+    run.deadline = 0.0
+    assert not run._prove()
+    result = run.result(0.0)
+    assert result.lower_bound == before == result.verify()
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,8 @@ def certify(
     callback : callable, optional
         Called as ``callback(lower_bound, cost)`` now and then; a true result stops.
     resume : Certified, optional
-        An earlier result for the same constraints, to go on from.
+        An earlier result for the same constraints, to go on from. It is verified before the time limit
+        begins.
 
     Returns
     -------
@@ -105,8 +106,11 @@ def certify(
     began = time.monotonic()
     near = nearby(source)
     constraints = _listed(near, random_state)
-    if resume is not None and not same(constraints, resume.constraints):
-        raise ValueError("resume was made for other constraints")
+    if resume is not None:
+        if not same(constraints, resume.constraints):
+            raise ValueError("resume was made for other constraints")
+        resume.verify()  # it may come from a file
+        began = time.monotonic()
     if A is None:
         seconds = _REFINED * time_limit
         if near.d <= _CELLS:

@@ -3,8 +3,10 @@
 A wrong label explains every pair of its point, so points are given up here, not pairs. Every contradiction
 among pairs names points of which one must go: the least set of points that hits all known contradictions is a
 lower bound. Contradictions are then looked for among the points that are not in that set (an implicit hitting
-set, Chandrasekaran, Karp, Moreno-Centeno and Vempala 2011); if there are none, the bound is the answer. From
-above, a metric comes with points that cover all pairs it violates.
+set, Chandrasekaran, Karp, Moreno-Centeno and Vempala 2011); if there are none, the bound is the answer. Who
+checks the proof searches all smaller sets of points, so this is done whenever the bound has grown, within the
+time limit. From above, a metric comes with points that cover all pairs it violates; two of them are put back
+for a third as long as that is possible.
 """
 
 from __future__ import annotations
@@ -13,11 +15,13 @@ import time
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 
+from lptml._limits import OutOfTime, until
 from lptml._threads import share_out
 from lptml.constraints import Floats, Ints, LabelledPairs
 from lptml.proof.certificate import Certified, LabelCertificate, Proof
@@ -66,7 +70,8 @@ def certify_labels(
     callback : callable, optional
         Called as ``callback(lower_bound, cost)`` now and then; a true result stops.
     resume : Certified, optional
-        An earlier result for the same points and labels, to go on from.
+        An earlier result for the same points and labels, to go on from. It is verified before the time
+        limit begins.
 
     Returns
     -------
@@ -87,17 +92,17 @@ def certify_labels(
     if len(pairs.X) > _MOST:
         raise ValueError(f"X must have at most {_MOST} points, got {len(pairs.X)}")
     compile_now()
-    began = time.monotonic()
-    deadline = began + time_limit
-    run = _Run(pairs, random_state, deadline)
+    run = _Run(pairs, random_state)
     if resume is not None:
         run.take_up(resume)
+    began = time.monotonic()
+    run.deadline = began + time_limit
     try:
         run.offer([np.zeros((pairs.d, pairs.d)) if A is None else np.asarray(A, dtype=np.float64)])
         if resume is None:
             run.offer(refine(run.constraints, time_limit=_REFINED * time_limit).candidates)
-        while len(run.hit) < len(run.given_up) and time.monotonic() < deadline:
-            if callback is not None and callback(float(len(run.hit)), float(len(run.given_up))):
+        while run.proven < len(run.given_up) and time.monotonic() < run.deadline:
+            if callback is not None and callback(run.proven, float(len(run.given_up))):
                 break
             if not run.go_on():
                 break
@@ -111,17 +116,18 @@ def certify_labels(
 class _Run:
     """Contradictions by their points, the least set of points that hits them, the best metric."""
 
-    def __init__(self, pairs: LabelledPairs, random_state: int | None, deadline: float) -> None:
+    def __init__(self, pairs: LabelledPairs, random_state: int | None) -> None:
         every = np.arange(pairs.n)
         self.constraints = pairs.take(every)
         self.points = np.stack(pairs.pairs(every), axis=1)  # (pairs, 2)
         self.N = len(pairs.X)
         self.separation = Separation(self.constraints, random_state)
-        self.deadline = deadline
+        self.deadline = np.inf
         self.found: dict[bytes, Contradiction] = {}
         self.sets: list[Ints] = []
         self.hit = np.empty(0, dtype=np.int64)
         self.rounds = 0
+        self.proven, self.certificate = 0.0, self._certificate()
         self.A, self.given_up = np.zeros((pairs.d, pairs.d)), np.arange(self.N)
 
     def offer(self, metrics: Iterable[Floats]) -> None:
@@ -141,7 +147,7 @@ class _Run:
         for found, A in results:
             self.offer([] if A is None else [A])
             new += self._add(found)
-        return new > 0 and self._hit()
+        return new > 0 and self._hit() and self._prove()
 
     def take_up(self, earlier: Certified) -> None:
         """Go on from an earlier result."""
@@ -149,10 +155,26 @@ class _Run:
             self.constraints, earlier.constraints
         ):
             raise ValueError("resume was made for other points or labels")
-        earlier.verify()  # it may come from a file
+        self.proven, self.certificate = earlier.verify(), earlier.certificate  # it may come from a file
         self._add(contradictions_of(earlier.certificate))
         self._hit()
         self.offer([earlier.A])
+
+    def _certificate(self) -> LabelCertificate:
+        return LabelCertificate(*in_a_row(list(self.found.values())), self.points)
+
+    def _prove(self) -> bool:
+        """Have it checked that no smaller set of points hits all contradictions; whether there was time."""
+        if len(self.hit) <= self.proven:
+            return True
+        certificate = self._certificate()
+        try:
+            with until(self.deadline):
+                proven = certificate.proven(self.constraints)
+        except OutOfTime:
+            return False
+        self.certificate, self.proven = certificate, proven
+        return True
 
     def _add(self, found: Iterable[Contradiction]) -> int:
         """Keep those that name other points than any so far; how many."""
@@ -185,6 +207,7 @@ class _Run:
 
     def _collect(self, rng: np.random.Generator) -> tuple[list[Contradiction], Floats | None]:
         """Contradictions of points that are not hit, until none is left, and the metric that is left then."""
+        began = time.monotonic()
         removed = np.zeros(self.N, dtype=bool)
         removed[self.hit] = True
         found: list[Contradiction] = []
@@ -192,24 +215,63 @@ class _Run:
         # Now and then to the end, for the metric; else the new contradictions move the hitting set first.
         most = np.inf if self.rounds % _TO_THE_END == 0 else _AT_ONCE
         while len(found) < most and self.separation.has_time(self.deadline):
-            each, A = self.separation.among(np.flatnonzero(~removed[self.points].any(axis=1)), rng)
+            each, A = self._without(removed, rng)
             if each is None:
-                return found, A if A is None else self._put_back(removed, A, rng)
+                return found, A if A is None else self._put_back(removed, A, rng, began)
             each = self._with_fewer(each, rng)
             found.append(each)
             points = np.unique(self.points[each.members])
             removed[rng.choice(points, p=named[points] / named[points].sum())] = True
         return found, None
 
-    def _put_back(self, removed: NDArray[np.bool_], A: Floats, rng: np.random.Generator) -> Floats:
+    def _put_back(
+        self, removed: NDArray[np.bool_], A: Floats, rng: np.random.Generator, began: float
+    ) -> Floats:
         """The metric that is left when every point that need not be removed is put back."""
         for point in rng.permutation(np.flatnonzero(removed)):
             if self.separation.has_time(self.deadline):
                 removed[point] = False
-                _, metric = self.separation.among(np.flatnonzero(~removed[self.points].any(axis=1)), rng)
+                _, metric = self._without(removed, rng)
                 removed[point] = metric is None
                 A = A if metric is None else metric
+        now = time.monotonic()
+        deadline = min(self.deadline, now + (now - began))  # as long again as it took to get here
+        better: Floats | None = A
+        while better is not None:
+            A, better = better, self._exchange(removed, rng, deadline)
         return A
+
+    def _exchange(
+        self, removed: NDArray[np.bool_], rng: np.random.Generator, deadline: float
+    ) -> Floats | None:
+        """The metric that is left when two points are put back for a third, if there are such points."""
+        for two in rng.permutation(list(combinations(np.flatnonzero(removed), 2))):
+            removed[two] = False
+            candidates = ~removed
+            candidates[two] = False
+            third = two[:0]
+            while self.separation.has_time(deadline):
+                removed[third] = True
+                each, metric = self._without(removed, rng)
+                if metric is not None:
+                    return metric
+                removed[third] = False
+                candidates[third] = False
+                if each is None:
+                    break
+                # The third point has to be in every contradiction that is left.
+                candidates &= np.bincount(self.points[each.members].ravel(), minlength=self.N) > 0
+                if not candidates.any():
+                    break
+                third = rng.choice(np.flatnonzero(candidates), 1)
+            removed[two] = True
+        return None
+
+    def _without(
+        self, removed: NDArray[np.bool_], rng: np.random.Generator
+    ) -> tuple[Contradiction | None, Floats | None]:
+        """A contradiction among the pairs of the points that are left, or a metric for them."""
+        return self.separation.among(np.flatnonzero(~removed[self.points].any(axis=1)), rng)
 
     def _with_fewer(self, found: Contradiction, rng: np.random.Generator) -> Contradiction:
         """A contradiction of fewer points: each is left out if the pairs of the others still contradict."""
@@ -224,16 +286,14 @@ class _Run:
         return found
 
     def result(self, began: float) -> Certified:
-        certificate = LabelCertificate(*in_a_row(list(self.found.values())), self.points)
-        bound = certificate.proven(self.constraints) if self.found else 0.0
         return Certified(
-            lower_bound=bound,
+            lower_bound=self.proven,
             A=self.A,
             cost=float(len(self.given_up)),
             constraints=self.constraints,
             total_weight=float(self.N),
-            certificate=certificate,
-            proof=Proof.OPTIMAL if bound >= len(self.given_up) else Proof.BOUNDED,
+            certificate=self.certificate,
+            proof=Proof.OPTIMAL if self.proven >= len(self.given_up) else Proof.BOUNDED,
             seconds=time.monotonic() - began,
             given_up=self.given_up,
         )

@@ -32,6 +32,7 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
+from lptml._limits import look
 from lptml.constraints import ConstraintSet, Floats, Ints
 from lptml.exact.verify import LEAST_GAP, RADIUS
 
@@ -185,7 +186,8 @@ def least_number_of_points(
 ) -> float:
     """How many points must be given up, as every contradiction has to lose one: by exhaustive search.
 
-    ``points`` (n, 2) are those of the constraints; the rest is as in ``least_weight_of_packing``.
+    ``points`` (n, 2) are those of the constraints; the rest is as in ``least_weight_of_packing``. It can take
+    long, and ends early inside ``lptml._limits.until``.
     """
     sets = [
         sum(1 << point for point in set(points[those].ravel().tolist()))
@@ -199,6 +201,7 @@ def least_number_of_points(
 
 def _can_hit(sets: list[int], number: int) -> bool:
     """Whether so few points are in all sets, given as bits, smallest sets first."""
+    look()
     left, used = number, 0
     for each in sets:  # disjoint sets need a point each
         if not each & used:
