@@ -174,9 +174,9 @@ def measure(
         for method in methods:
             model = fit(method, points, labels, **given)
             voters = {condition: labels, **({CLEAN_VOTERS: y} if condition == "uniform" else {})}
-            for way, given in voters.items():
+            for way, votes in voters.items():
                 if way == condition or method != ROBUST:  # which has voters of its own
-                    score = accuracy(model, points, given, X_test, y_test)
+                    score = accuracy(model, points, votes, X_test, y_test)
                     out.setdefault(way, {}).setdefault(method, []).append(score)
     return out
 
@@ -266,8 +266,8 @@ def main(argv: list[str] | None = None) -> None:
     options = parser.parse_args(argv)
     given = {name: ast.literal_eval(value) for name, value in (each.split("=", 1) for each in options.set)}
     conditions, methods = options.conditions.split(","), options.methods.split(",")
-    for given, known in ((conditions, CONDITIONS), (methods, METHODS)):
-        if unknown := sorted(set(given) - set(known)):
+    for asked, known in ((conditions, CONDITIONS), (methods, METHODS)):
+        if unknown := sorted(set(asked) - set(known)):
             parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(known)}")
     if not is_there():
         print(MISSING, file=sys.stderr)
