@@ -5,7 +5,7 @@
     python -m benchmarks.engines_parquet memory FOLDER                # the same pairs in memory, local engine
 
 Prints seconds, nanoseconds a constraint, and the peak memory of each worker as the kernel counted it. 100,000
-points of 10 features; similar when a hidden metric of rank 5 says so, and a tenth of the verdicts wrong.
+points of 10 features; similar when a hidden metric of rank 5 says so, and a tenth of the labels wrong.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def make(folder: Path, rows: int) -> None:
             T = Z[left[a : a + (1 << 18)]] - Z[right[a : a + (1 << 18)]]
             distance[a : a + (1 << 18)] = np.einsum("ij,ij->i", T, T)
         similar = (distance < 8.0) ^ (rng.random(n) < 0.1)
-        table = pa.table({"left": left, "right": right, "verdict": np.where(similar, 1, -1).astype(np.int8)})
+        table = pa.table({"left": left, "right": right, "label": np.where(similar, 1, -1).astype(np.int8)})
         pq.write_table(table, folder / "pairs" / f"part-{k:04d}.parquet", row_group_size=1 << 20)
         print(f"{start + n:,} rows", flush=True)
 
@@ -128,7 +128,7 @@ def memory(folder: Path, trials: int, workers: int) -> None:
         X=X - X.mean(axis=0),
         left=rows["left"].to_numpy(),
         right=rows["right"].to_numpy(),
-        sign=rows["verdict"].to_numpy(),
+        sign=rows["label"].to_numpy(),
         bounds=(1.0, 1.0),
         weight=None,
     )

@@ -155,7 +155,7 @@ def _two_rings(rng: np.random.Generator, n: int, noise: int) -> tuple[Any, Any]:
 
 
 def rings() -> None:
-    """Pairs of rings, a tenth of them wrong; accuracy on new pairs with the true verdicts."""
+    """Pairs of rings, a tenth of them wrong; accuracy on new pairs with the true labels."""
     body = []
     for noise in (0, 8):
         found: dict[str, list[float]] = {}

@@ -1,8 +1,8 @@
-"""Test accuracy on pairs of a known metric with wrong verdicts: LPTML and LPTMLCV against the likelihood.
+"""Test accuracy on pairs of a known metric with wrong labels: LPTML and LPTMLCV against the likelihood.
 
 Difference vectors are Gaussian with d = 10, the true metric has rank 5, its bound is the median distance.
-Verdicts are wrong by logistic noise on the squared distance that reverses 10% of them, by uniform noise of 10
-and 30%, and by calling the farthest 10% similar. Accuracy is that on 20,000 fresh pairs with true verdicts.
+Labels are wrong by logistic noise on the squared distance that reverses 10% of them, by uniform noise of 10
+and 30%, and by calling the farthest 10% similar. Accuracy is that on 20,000 fresh pairs with true labels.
 The likelihood is that of the logistic model of the squared distance, which is the true model of the first
 kind of noise (Alishahi, Little and Phillips 2023), maximised by L-BFGS over a factor of the metric and the
 threshold. ``python -m benchmarks.pairs 2000,10000 4`` runs these numbers of pairs with so many draws.
@@ -48,7 +48,7 @@ def draw(n: int, seed: int) -> tuple[Floats, Floats, Floats, float, np.random.Ge
     return V, test, squares / bound, of_test / bound, rng
 
 
-def verdicts(noise: str, squares: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
+def labels(noise: str, squares: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
     """+1 similar, -1 dissimilar, some of them wrong; ``squares`` are relative to the bound."""
     true = np.where(squares <= 1.0, 1, -1)
     if noise == "logistic":
@@ -83,9 +83,9 @@ def likelihood(V: Floats, y: NDArray[np.int64], test: Floats) -> NDArray[np.bool
 
 
 def accuracy(learner: str, noise: str, n: int, seed: int) -> tuple[float, float]:
-    """On test pairs with true verdicts, and the CPU seconds of the fit."""
+    """On test pairs with true labels, and the CPU seconds of the fit."""
     V, test, squares, of_test, rng = draw(n, seed)
-    y = verdicts(noise, squares, rng)
+    y = labels(noise, squares, rng)
     began = time.process_time()
     with threadpool_limits(1):
         if learner == "likelihood":
@@ -114,7 +114,7 @@ def main(argv: list[str] | None = None) -> None:
             rows.append([f"{n:,}", noise, *cells])
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(found, indent=1))
-    print(markdown(["pairs", "wrong verdicts", *LEARNERS], rows))
+    print(markdown(["pairs", "wrong labels", *LEARNERS], rows))
 
 
 if __name__ == "__main__":

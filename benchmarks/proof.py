@@ -49,7 +49,7 @@ def half(name: str, d: int | None) -> tuple[np.ndarray, np.ndarray]:
 
 
 def random_pairs(n: int, d: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarray, float]:
-    """Differences judged by a hidden metric, a share of the verdicts turned round, and the bound."""
+    """Differences judged by a hidden metric, a share of the labels turned round, and the bound."""
     rng = np.random.default_rng([n, d, seed])
     V = rng.normal(size=(n, d))
     values = ((V @ rng.normal(size=(d, d))) ** 2).sum(axis=1)

@@ -2,7 +2,7 @@
 
     python -m benchmarks.search_counting [--n 1000000] [--seeds 100] [--trials 200]
 
-10 features, pairs judged by a hidden metric, 15% of the verdicts wrong. Prints a line a seed and the totals.
+10 features, pairs judged by a hidden metric, 15% of the labels wrong. Prints a line a seed and the totals.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lptml.search import search
 
 
 def noisy_pairs(n: int, d: int, seed: int, noise: float = 0.15) -> ConstraintSet:
-    """Pairs judged by a hidden metric, a share of the verdicts wrong."""
+    """Pairs judged by a hidden metric, a share of the labels wrong."""
     rng = np.random.default_rng(seed)
     G = rng.normal(size=(d, d)) / np.sqrt(d)
     V = rng.normal(size=(n, d))

@@ -4,7 +4,7 @@
     python -m benchmarks.search_scaling memory      # 10^6 pairs at d = 50 against their difference vectors
     python -m benchmarks.search_scaling interrupt   # seconds from Ctrl-C to the result
 
-Growth is measured with 5% and with 0.001% of the verdicts wrong: nearly every sample of many constraints is
+Growth is measured with 5% and with 0.001% of the labels wrong: nearly every sample of many constraints is
 infeasible in the first case and shows it in its head; in the second, trials have to look at whole samples.
 """
 
@@ -26,7 +26,7 @@ from lptml.search import search
 def growth() -> None:
     trials, d = 50, 5
     sizes = [10**k for k in range(3, 8)]
-    print("| wrong verdicts | " + " | ".join(f"n = 10^{k}" for k in range(3, 8)) + " | exponent |")
+    print("| wrong labels | " + " | ".join(f"n = 10^{k}" for k in range(3, 8)) + " | exponent |")
     print("|---|" + "---|" * (len(sizes) + 1))
     search(noisy_pairs(1000, d, 0), max_trials=10, random_state=0)
     search(noisy_pairs(50_000, d, 0), max_trials=10, random_state=0)

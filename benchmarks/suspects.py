@@ -167,11 +167,11 @@ def calibration(splits: int) -> None:
             above, right, rates = 0, 0, []
             for number in range(splits):
                 X, y, wrong = attacked(name, number, condition)
-                verdict = judge(X, y)
-                found.setdefault(condition, []).append((verdict.suspicion, wrong))
-                above += int((verdict.suspicion > 0.9).sum())
-                right += int(wrong[verdict.suspicion > 0.9].sum())
-                rates.append((verdict.noise_rate, *verdict.noise_interval, verdict.power))
+                judged = judge(X, y)
+                found.setdefault(condition, []).append((judged.suspicion, wrong))
+                above += int((judged.suspicion > 0.9).sum())
+                right += int(wrong[judged.suspicion > 0.9].sum())
+                rates.append((judged.noise_rate, *judged.noise_interval, judged.power))
             rate, low, high, power = np.mean(rates, axis=0)
             intervals[condition] = f"{rate:.3f} ({low:.2f} to {high:.2f})"
             if condition == "10% uniform":
@@ -291,14 +291,14 @@ def pairs(splits: int) -> None:
             for seed in range(splits):
                 V, labels, spread = draw_pairs(X, y, seed)
                 noisy = flip_pairs(labels, share, random_state=seed)
-                verdict = judge_pairs(V, noisy.labels)
-                row = [roc_auc_score(noisy.flipped, verdict.suspicion)]
+                judged = judge_pairs(V, noisy.labels)
+                row = [roc_auc_score(noisy.flipped, judged.suspicion)]
                 for scale in (1.0, spread):
                     length = np.log(((V / scale) ** 2).sum(axis=1) + 1e-12)
                     row.append(roc_auc_score(noisy.flipped, noisy.labels * (length - np.median(length))))
-                sure = verdict.suspicion > 0.9
-                error = calibration_error(verdict.suspicion, noisy.flipped)
-                found.append([*row, verdict.noise_rate, error, sure.sum(), noisy.flipped[sure].sum()])
+                sure = judged.suspicion > 0.9
+                error = calibration_error(judged.suspicion, noisy.flipped)
+                found.append([*row, judged.noise_rate, error, sure.sum(), noisy.flipped[sure].sum()])
             *cells, n_sure, n_right = np.mean(found, axis=0)
             called = f"{n_right:.0f} of {n_sure:.0f}"
             rows.append([name, f"{100 * share:.0f}%", *(f"{v:.3f}" for v in cells), called])

@@ -40,7 +40,7 @@ def draw_all(folder: Path) -> None:
 
 
 def example(seed: int = 4, n: int = 16) -> tuple[ConstraintSet, np.ndarray, np.ndarray]:
-    """Pairs in the plane, feature 1 informative, a quarter of the verdicts random."""
+    """Pairs in the plane, feature 1 informative, a quarter of the labels random."""
     rng = np.random.default_rng(seed)
     y = np.where(rng.random(n) < 0.5, 1, -1)
     V = np.column_stack([rng.normal(np.where(y > 0, 0.4, 1.3), 0.25), rng.normal(0.9, 0.45, n)])

@@ -4,7 +4,7 @@ Classes that no linear metric brings together
 
 A Mahalanobis metric is linear: no matrix makes the points of a ring close to each other and far from those
 of another ring.  With ``map="relu"`` the points first go through a hidden layer, trained to violate few of
-the same constraints.  Here the constraints are 1,000 pairs, and a tenth of their verdicts are wrong.
+the same constraints.  Here the constraints are 1,000 pairs, and a tenth of their labels are wrong.
 """
 
 import matplotlib.pyplot as plt

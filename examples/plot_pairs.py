@@ -2,9 +2,9 @@
 From pairs alone
 ================
 
-No classes, only verdicts: these two belong together, these do not.  One in ten is wrong.  The learner finds a
-distance, calibrates the threshold below which a pair counts as similar, and says which verdicts it does not
-believe.
+No classes, only labels of pairs: these two belong together, these do not.  One in ten is wrong.  The learner
+finds a distance, calibrates the threshold below which a pair counts as similar, and says which labels it does
+not believe.
 """
 
 import matplotlib.pyplot as plt
@@ -26,7 +26,7 @@ given, wrong = flips.labels, flips.flipped
 model = LPTML(random_state=0, max_trials=20).fit(pairs[:500], given)
 print(f"ROC AUC on 500 other pairs: {model.score(pairs[500:], truth[500:]):.3f}")
 print(f"accuracy at the calibrated threshold: {np.mean(model.predict(pairs[500:]) == truth[500:]):.3f}")
-print(f"ROC AUC of finding the {wrong.sum()} wrong verdicts: {roc_auc_score(wrong, model.suspicion_):.3f}")
+print(f"ROC AUC of finding the {wrong.sum()} wrong labels: {roc_auc_score(wrong, model.suspicion_):.3f}")
 
 # %%
 # Against the Euclidean distance, on pairs that were not used for learning:

@@ -28,7 +28,7 @@ _TOLERANCE = 1e-7  # relative to the bound: what counts as violated
 
 
 def instance(d: int, seed: int) -> tuple[np.ndarray, np.ndarray, tuple[float, float], str]:
-    """Difference vectors (n, d), verdicts (n,), bounds (u, l) and a name; kinds and ratios take turns."""
+    """Difference vectors (n, d), labels (n,), bounds (u, l) and a name; kinds and ratios take turns."""
     rng = np.random.default_rng([d, seed])
     kind, ratio = KINDS[seed % 4], RATIOS[seed // 4 % 4]
     n = int(rng.integers(30, 61)) if d == 2 else 20

@@ -44,11 +44,11 @@ def main(folder: str = "demo-output") -> None:
     print(f"the {len(ranked)} most suspected labels:")
     for row in ranked:
         x, y = train.data[row]
-        verdict = "planted" if train.poisoned[row] else "honest"
+        truth = "planted" if train.poisoned[row] else "honest"
         name = train.target_names[train.target[row]]
         print(
             f"  row {row:3d}  ({x:7.1f}, {y:7.1f})  label {name:5s}  "
-            f"suspicion {learner.suspicion_[row]:.2f}  {verdict}"
+            f"suspicion {learner.suspicion_[row]:.2f}  {truth}"
         )
     print(f"picture: {_draw(train, learner.transform(train.data), ranked, Path(folder))}")
 

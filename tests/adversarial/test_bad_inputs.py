@@ -242,7 +242,7 @@ FITTED = {
     "a single component": (LPTML(n_components=1), (PAIRS, Y), {}),
     "plain search": (LPTML(refine=False), (PAIRS, Y), {}),
     "all flipped": (LPTML(), (PAIRS, -Y), {}),
-    "random verdicts": (LPTML(), (PAIRS, rng.choice([-1, 1], 40)), {}),
+    "random labels": (LPTML(), (PAIRS, rng.choice([-1, 1], 40)), {}),
     "identical points": (LPTML_Supervised(), (np.ones((10, 3)), [0, 1] * 5), {}),
     "points twice with different labels": (LPTML_Supervised(), (np.repeat(X, 2, axis=0), [0, 1] * 30), {}),
     "two points": (LPTML_Supervised(), (X[:2], [0, 1]), {}),

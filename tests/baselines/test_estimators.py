@@ -108,14 +108,14 @@ def test_more_features_than_points(learner):
 def test_pairs_contract(learner):
     X, y = make_synthetic(60, random_state=0, return_X_y=True)
     index = np.random.default_rng(0).permutation(60).reshape(30, 2)
-    verdict = np.where(y[index[:, 0]] == y[index[:, 1]], 1, -1)
-    fitted = clone(learner).fit(X[index], verdict, calibration_params={"strategy": "accuracy"})
-    assert fitted.score(X[index], verdict) > 0.95
-    assert np.mean(fitted.predict(X[index]) == verdict) > 0.9
+    label = np.where(y[index[:, 0]] == y[index[:, 1]], 1, -1)
+    fitted = clone(learner).fit(X[index], label, calibration_params={"strategy": "accuracy"})
+    assert fitted.score(X[index], label) > 0.95
+    assert np.mean(fitted.predict(X[index]) == label) > 0.9
     assert fitted.n_features_in_ == 2
-    by_index = clone(learner).set_params(preprocessor=X).fit(index, verdict)
+    by_index = clone(learner).set_params(preprocessor=X).fit(index, label)
     assert np.allclose(by_index.components_, fitted.components_)
-    assert cross_val_score(clone(learner), X[index], verdict, cv=3, scoring="roc_auc").mean() > 0.8
+    assert cross_val_score(clone(learner), X[index], label, cv=3, scoring="roc_auc").mean() > 0.8
 
 
 @pytest.mark.parametrize("learner", PAIRS, **ids)

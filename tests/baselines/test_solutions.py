@@ -213,8 +213,8 @@ def test_the_unit_of_the_features_does_not_matter(learner, factor):
     if learner == "MMC":
         index = np.random.default_rng(0).integers(0, 150, (300, 2))
         index = index[index[:, 0] != index[:, 1]]
-        verdict = np.where(y[index[:, 0]] == y[index[:, 1]], 1, -1)
-        one, two = (MMC().fit(unit * X[index], verdict).transform(unit * X) for unit in (1.0, factor))
+        label = np.where(y[index[:, 0]] == y[index[:, 1]], 1, -1)
+        one, two = (MMC().fit(unit * X[index], label).transform(unit * X) for unit in (1.0, factor))
     else:
         one, two = (learner.fit(unit * X, y).transform(unit * X) for unit in (1.0, factor))
     gram = [rows @ rows.T for rows in (one - one.mean(axis=0), two - two.mean(axis=0))]

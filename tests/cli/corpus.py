@@ -23,7 +23,7 @@ ARFF = (
     "@relation r\n@attribute id string\n@attribute x numeric\n@attribute z numeric\n"
     "@attribute label {p,q}\n@data\n" + "".join(f"{i},{x},{z},{y}\n" for i, x, z, y in ROWS)
 )
-PAIRS = "first,second,verdict\na,b,similar\nc,d,similar\na,c,dissimilar\nb,d,dissimilar\n"
+PAIRS = "first,second,label\na,b,similar\nc,d,similar\na,c,dissimilar\nb,d,dissimilar\n"
 
 
 def npz() -> bytes:

@@ -53,7 +53,7 @@ def test_wrong_labels(data: str, tmp_path: Path) -> None:
     assert (again["lower_bound"], again["cost"]) == (made["lower_bound"], made["cost"])
 
 
-def test_verdicts_on_pairs(data: str, tmp_path: Path) -> None:
+def test_labels_on_pairs(data: str, tmp_path: Path) -> None:
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("1,2,same\n3,4,different\n1,5,same\n6,7,different\n2,5,different\n")
     made = json.loads(run("certify", data, "--drop", "label", "--pairs", str(pairs), "--json"))

@@ -32,7 +32,7 @@ def run(*arguments: str, code: int = 0, **extra: object) -> Result:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Iris with keys, a few wrong labels and a file of verdicts; and models fitted on both."""
+    """Iris with keys, a few wrong labels and a file of pairs; and models fitted on both."""
     folder = tmp_path_factory.mktemp("iris")
     labels = [NAMES[c] for c in codes]
     for wrong in (3, 60, 120):
@@ -41,8 +41,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "iris.csv").write_text("id,sl,sw,pl,pw,species\n" + "\n".join(rows) + "\n")
     rng = np.random.default_rng(0)
     pairs = rng.permuted(np.tile(np.arange(150), (150, 1)), axis=1)[:, :2]
-    verdicts = ["same" if codes[i] == codes[j] else "different" for i, j in pairs]
-    lines = [f"f{i:03d},f{j:03d},{v}" for (i, j), v in zip(pairs, verdicts)]
+    pair_labels = ["same" if codes[i] == codes[j] else "different" for i, j in pairs]
+    lines = [f"f{i:03d},f{j:03d},{v}" for (i, j), v in zip(pairs, pair_labels)]
     (folder / "pairs.csv").write_text("\n".join(lines) + "\n")
     data, model = str(folder / "iris.csv"), str(folder / "iris.npz")
     run("fit", data, "--label", "species", "--key", "id", "-o", model, *FAST)
@@ -97,13 +97,13 @@ def test_fit_is_the_estimator(folder: Path) -> None:
     labels = [row["species"] for row in rows_of((folder / "iris.csv").read_text())]
     lines = [line.split(",") for line in (folder / "pairs.csv").read_text().splitlines()]
     index = np.array([[int(key[1:]) for key in line[:2]] for line in lines])
-    verdicts = np.array([1 if line[2] == "same" else -1 for line in lines])
+    pair_labels = np.array([1 if line[2] == "same" else -1 for line in lines])
     count = {"constraints": "all", "temperature": 0.0, "shrinkage": 0.0}
     fast = {"max_trials": 3, "random_state": 0}
     for name, model in {
         "iris": LPTML_SupervisedCV(**fast, n_repeats=1).fit(X, labels),
         "all": LPTML_Supervised(**fast, **count).fit(X, labels),
-        "pairs": LPTMLCV(**fast).fit(X[index], verdicts),
+        "pairs": LPTMLCV(**fast).fit(X[index], pair_labels),
     }.items():
         stored = load(folder / f"{name}.npz")
         assert type(stored) is type(model)
@@ -321,7 +321,7 @@ def test_report_on_pairs(folder: Path) -> None:
         "3",
     ]
     run("report", str(folder / "iris.csv"), *arguments, "-o", str(page), "--repeats", "1")
-    assert "Verdicts to distrust" in page.read_text()
+    assert "Labels to distrust" in page.read_text()
 
 
 def test_default_names_of_outputs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -440,7 +440,7 @@ def test_underscores_do_not_make_numbers(tmp_path: Path) -> None:
 
 def test_pairs_join_by_key_in_any_layout(tmp_path: Path) -> None:
     keys = ["a", "b", "c"]
-    for text in ("p,q,verdict\na,b,similar\nc,a,-1\n", "a;b;YES\nc;a;no\n", "a\tb\t1\t2.5\nc\ta\t0\t1\n"):
+    for text in ("p,q,label\na,b,similar\nc,a,-1\n", "a;b;YES\nc;a;no\n", "a\tb\t1\t2.5\nc\ta\t0\t1\n"):
         pairs = read_pairs(write(tmp_path, "p.csv", text), keys, key="id")
         assert pairs.index.tolist() == [[0, 1], [2, 0]]
         assert pairs.y is not None
@@ -449,9 +449,9 @@ def test_pairs_join_by_key_in_any_layout(tmp_path: Path) -> None:
     assert pairs.weight.tolist() == [2.5, 1.0]
 
 
-def test_pairs_without_verdicts(tmp_path: Path) -> None:
+def test_pairs_without_labels(tmp_path: Path) -> None:
     pairs = read_pairs(
-        write(tmp_path, "p.csv", "first,second\n1,2\n3,1\n"), ["1", "2", "3"], key=None, need_verdict=False
+        write(tmp_path, "p.csv", "first,second\n1,2\n3,1\n"), ["1", "2", "3"], key=None, need_label=False
     )
     assert pairs.index.tolist() == [[0, 1], [2, 0]]
     assert pairs.y is None
@@ -462,10 +462,10 @@ def test_pairs_without_verdicts(tmp_path: Path) -> None:
     [
         ("", "holds no pairs"),
         ("p,q,v\n", "holds no pairs"),
-        ("a,b\n", "line 1: 2 cells; each line is two keys and a verdict"),
+        ("a,b\n", "line 1: 2 cells; each line is two keys and a label"),
         ("a,b,similar\na,zz,similar\n", "line 2: the key 'zz' is not among column 'id'"),
         ("a,b,similar\na,a,similar\n", "line 2: pairs 'a' with itself"),
-        ("a,b,similar\na,c,maybe\n", "line 2: 'maybe' is no verdict; write similar or dissimilar"),
+        ("a,b,similar\na,c,maybe\n", "line 2: 'maybe' is no label of a pair; write similar or dissimilar"),
         ("a,b,similar,1\na,c,no,-3\n", "line 2: '-3' is no weight"),
         ("a,b,similar\na,c\n", "line 2: 2 cells where the first pair has 3"),
     ],

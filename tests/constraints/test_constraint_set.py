@@ -159,7 +159,7 @@ def pair(V=((1.0,),), y=(1,), bounds=(1, 1), weight=None):
 
 BAD = {
     "NaN": (lambda: pair(V=[[np.nan]]), "V contains NaN"),
-    "verdict": (lambda: pair(y=[0]), r"\+1 .* -1"),
+    "label": (lambda: pair(y=[0]), r"\+1 .* -1"),
     "length": (lambda: pair(y=[1, 1]), r"expected shape \(1,\)"),
     "bounds": (lambda: pair(bounds=(0, 1)), "positive and finite"),
     "one bound": (lambda: pair(bounds=1.0), "pair of numbers"),

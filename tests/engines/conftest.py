@@ -17,7 +17,7 @@ from lptml.constraints.indexed_pairs import IndexedPairs
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs of labelled points of which 5% have the wrong verdict."""
+    """Pairs of labelled points of which 5% have the wrong label."""
 
     X: NDArray[np.float64]
     indices: NDArray[np.int64]

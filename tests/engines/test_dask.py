@@ -22,7 +22,7 @@ from lptml.search.engine import Engine
 
 def frames(pairs: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
     rows = pd.DataFrame(pairs.indices, columns=["left", "right"])
-    rows["verdict"] = pairs.y
+    rows["label"] = pairs.y
     return rows, pd.DataFrame(pairs.X, columns=["a", "b", "c"])
 
 
@@ -67,7 +67,7 @@ def test_dask_arrays_of_difference_vectors(pairs: Any, client: Any) -> None:
     A = np.diag([1.0, 0.1, 0.2])
     assert source.cost(A) == here.cost(A)
     assert source.total_weight == here.total_weight
-    with pytest.raises(ValueError, match="verdicts y"):
+    with pytest.raises(ValueError, match="labels y"):
         from_dask(da.from_array(V), client=client)
 
 

@@ -34,7 +34,7 @@ def write_folder(folder: Path, pairs: Any, *, files: int = 3, rows: int = 500, w
         columns = {
             "left": pairs.indices[part, 0].astype(np.int32),
             "right": pairs.indices[part, 1].astype(np.int32),
-            "verdict": pairs.y[part].astype(np.int8),
+            "label": pairs.y[part].astype(np.int8),
         }
         if weighted:
             columns["weight"] = pairs.weight[part]
@@ -131,7 +131,7 @@ def test_points_by_key(pairs: Any, tmp_path: Path, keys: Any) -> None:
     points["key"] = keys[order]
     points.to_parquet(tmp_path / "points.parquet")
     rows = pd.DataFrame({"left": keys[pairs.indices[:, 0]], "right": keys[pairs.indices[:, 1]]})
-    rows["verdict"] = pairs.y > 0
+    rows["label"] = pairs.y > 0
     rows.to_parquet(tmp_path / "pairs" / "0.parquet")
     source = from_parquet(str(tmp_path), bounds=pairs.bounds)
     stack = metrics(3)
@@ -184,12 +184,12 @@ def test_duplicated_constraints_tie_the_same_way_in_every_partition() -> None:
 def test_values_do_not_depend_on_the_block(pairs: Any) -> None:
     A = metrics(3, 1)[0]
     for features in (False, True):
-        columns = {"verdict": pairs.y, "left": pairs.indices[:, 0], "right": pairs.indices[:, 1]}
+        columns = {"label": pairs.y, "left": pairs.indices[:, 0], "right": pairs.indices[:, 1]}
         layout = _readers.Layout()
         table = _readers.Table.from_points(pairs.X)
         if features:
             V = pairs.source().take(np.arange(len(pairs.y))).V
-            columns = {"verdict": pairs.y} | {f"v{k}": V[:, k] for k in range(3)}
+            columns = {"label": pairs.y} | {f"v{k}": V[:, k] for k in range(3)}
             layout = _readers.Layout(features=("v0", "v1", "v2"))
         whole = layout.block(columns, table).values(A)
         for size in (1, 3, 64):
@@ -215,7 +215,7 @@ class Shrinking:
 def test_a_partition_that_changes_is_noticed(pairs: Any) -> None:
     from lptml.engines._partitions import LocalMapper, number
 
-    part = Shrinking({"left": pairs.indices[:, 0], "right": pairs.indices[:, 1], "verdict": pairs.y})
+    part = Shrinking({"left": pairs.indices[:, 0], "right": pairs.indices[:, 1], "label": pairs.y})
     table = _readers.Table.from_points(pairs.X)
     source = number([part], _readers.Layout(), (1.0, 1.0), LocalMapper(), lambda: table)
     with pytest.raises(PartitionError, match="had 6000 rows and now has 5999"):
@@ -228,17 +228,17 @@ def test_a_partition_that_changes_is_noticed(pairs: Any) -> None:
         ({"left": [0, 200]}, "names point 200, but there are points 0 to 199"),
         ({"left": [0, -1]}, "names point -1"),
         ({"left": [0.5, 1.0]}, "must hold row numbers"),
-        ({"verdict": [1, 0]}, r"\+1 \(similar\) and -1 \(dissimilar\) only, found .*0"),
+        ({"label": [1, 0]}, r"\+1 \(similar\) and -1 \(dissimilar\) only, found .*0"),
         ({"weight": [1.0, -2.0]}, "not negative"),
         ({"weight": [1.0, np.inf]}, "not negative"),
         ({"weight": [1.0, np.nan]}, "column .weight. has missing values"),
         ({"weight": [0.0, 0.0]}, "zero everywhere"),
         ({"left": pd.array([0, None], dtype="Int64")}, "column 'left' has missing values"),
-        ({"verdict": None}, "column 'verdict' is missing"),
+        ({"label": None}, "column 'label' is missing"),
     ],
 )
 def test_what_cannot_be_used_is_named(pairs: Any, tmp_path: Path, change: Any, message: str) -> None:
-    rows: dict[str, Any] = {"left": [0, 1], "right": [2, 3], "verdict": [1, -1]} | change
+    rows: dict[str, Any] = {"left": [0, 1], "right": [2, 3], "label": [1, -1]} | change
     (tmp_path / "pairs").mkdir()
     frame = pd.DataFrame({name: column for name, column in rows.items() if column is not None})
     frame.to_parquet(tmp_path / "pairs" / "0.parquet")

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.spark
 
 def rows_of(pairs: Any) -> pd.DataFrame:
     rows = pd.DataFrame(pairs.indices, columns=["left", "right"])
-    rows["verdict"] = pairs.y
+    rows["label"] = pairs.y
     return rows
 
 
@@ -44,7 +44,7 @@ def test_same_metric_from_partitions_that_executors_read(
 def test_a_spark_dataframe_gives_one_metric_however_it_is_cut(pairs: Any, spark: Any) -> None:
     rows = rows_of(pairs)
     points = pd.DataFrame(pairs.X, columns=["a", "b", "c"])
-    ordered = rows.sort_values(["left", "right", "verdict"]).to_numpy()
+    ordered = rows.sort_values(["left", "right", "label"]).to_numpy()
     local = from_arrays(pairs.X, ordered[:, :2], ordered[:, 2], bounds=pairs.bounds)
     expected = search(local, max_trials=60, random_state=5)
     for cut in (1, 4):

@@ -25,9 +25,9 @@ def pairs():
 
 @pytest.fixture(scope="module")
 def y(pairs):
-    """The first feature decides, and a tenth of the verdicts are wrong."""
-    verdict = np.where(np.abs(pairs[:, 0, 0] - pairs[:, 1, 0]) < 1, 1, -1)
-    return np.where(np.arange(120) % 10 == 3, -verdict, verdict)
+    """The first feature decides, and a tenth of the labels are wrong."""
+    label = np.where(np.abs(pairs[:, 0, 0] - pairs[:, 1, 0]) < 1, 1, -1)
+    return np.where(np.arange(120) % 10 == 3, -label, label)
 
 
 @pytest.fixture(scope="module")
@@ -411,7 +411,7 @@ def test_grid_search(pairs, y):
 
 
 def test_metadata_routing(pairs, y):
-    weight = np.where(np.arange(120) % 10 == 3, 0.0, 1.0)  # the wrong verdicts count nothing
+    weight = np.where(np.arange(120) % 10 == 3, 0.0, 1.0)  # the wrong labels count nothing
     with config_context(enable_metadata_routing=True):
         learner = LPTML(max_trials=2, random_state=0)
         learner.set_fit_request(sample_weight=True, initial_metric=True).set_score_request(sample_weight=True)

@@ -43,16 +43,16 @@ def test_cleaner_of_pairs():
     X, y = load_wine(return_X_y=True)
     i, j = np.random.default_rng(0).integers(len(X), size=(2, 300))
     i, j = i[i != j], j[i != j]
-    verdicts = flip_pairs(np.where(y[i] == y[j], 1, -1), 0.1, random_state=0)
+    noisy = flip_pairs(np.where(y[i] == y[j], 1, -1), 0.1, random_state=0)
 
     class Remember(KNeighborsClassifier):
         def fit(self, X, y):
             self.seen_ = X.shape
             return self
 
-    cleaner = LabelCleaner(Remember(), n_suspects=20).fit(np.stack([X[i], X[j]], axis=1), verdicts.labels)
+    cleaner = LabelCleaner(Remember(), n_suspects=20).fit(np.stack([X[i], X[j]], axis=1), noisy.labels)
     assert cleaner.estimator_.seen_ == (len(i) - 20, 2, 13)
-    assert verdicts.flipped[cleaner.suspects_].mean() > 0.6
+    assert noisy.flipped[cleaner.suspects_].mean() > 0.6
 
 
 @pytest.mark.parametrize("n_suspects", ["auto", 60])

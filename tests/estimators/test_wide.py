@@ -37,14 +37,14 @@ def tuples(n: int, size: int, d: int, seed: int = 0) -> np.ndarray:
     return rng.normal(size=(n, size, d)) * 10.0 ** rng.uniform(-3, 3, size=d)
 
 
-def verdicts(n: int) -> np.ndarray:
+def labels(n: int) -> np.ndarray:
     return np.where(np.arange(n) % 2, 1, -1)
 
 
 def fits(n: int, d: int) -> dict[str, Any]:
     """A fit of every learner to n points or tuples of d features."""
     X, y = points(n, d)
-    pairs, v = tuples(n, 2, d), verdicts(n)
+    pairs, v = tuples(n, 2, d), labels(n)
     return {
         "pairs": lambda: LPTML(**QUICK).fit(pairs, v),
         "pairs, cross-validated": lambda: LPTMLCV(cv=2, temperatures=[0.1], **QUICK).fit(pairs, v),
@@ -106,16 +106,16 @@ def test_the_prior_is_that_of_the_features(learner: Any, prior: str) -> None:
         Z = model.fit(X, y).transform(X)
         V, found = X[i] - X[j], np.linalg.norm(Z[i] - Z[j], axis=1)
     else:
-        V, found = pairs[:, 0] - pairs[:, 1], model.fit(pairs, verdicts(n)).pair_distance(pairs)
+        V, found = pairs[:, 0] - pairs[:, 1], model.fit(pairs, labels(n)).pair_distance(pairs)
     expected = np.linalg.norm(V @ L.T, axis=1)
     np.testing.assert_allclose(found / found.mean(), expected / expected.mean(), rtol=1e-5)
 
 
 def test_contradictions_are_all_that_is_violated() -> None:
-    """Independent difference vectors can have any lengths, so that only those with both verdicts are left."""
+    """Independent difference vectors can have any lengths, so that only those with both labels are left."""
     pairs = tuples(20, 2, 200)
     twice = np.concatenate([pairs, pairs[:3]])
-    y = np.concatenate([verdicts(20), -verdicts(3)])
+    y = np.concatenate([labels(20), -labels(3)])
     model = LPTML(bounds=(1.0, 2.0), random_state=0).fit(twice, y)
     assert model.n_violations_ == 3
     assert model.violation_rate_ == pytest.approx(3 / 23)
@@ -179,13 +179,13 @@ def test_the_rank_is_what_was_asked_for_or_what_there_is(asked: int) -> None:
     for model in (
         LPTML_Supervised(n_components=asked, **QUICK).fit(X, y),
         LPTML_SupervisedCV(n_components=asked, n_repeats=1, **QUICK).fit(X, y),
-        LPTML(n_components=asked, **QUICK).fit(tuples(9, 2, 40), verdicts(9)),
+        LPTML(n_components=asked, **QUICK).fit(tuples(9, 2, 40), labels(9)),
     ):
         assert model.components_.shape == (min(asked, 9), 40)
 
 
 def test_regulariser_start_and_callback_are_about_the_features() -> None:
-    pairs, y = tuples(8, 2, 30), verdicts(8)
+    pairs, y = tuples(8, 2, 30), labels(8)
     pairs /= np.abs(pairs).max(axis=(0, 1))
     met = []
     model = LPTML(callback=lambda cost, A: met.append((cost, A)), **QUICK)
@@ -203,7 +203,7 @@ def test_regulariser_start_and_callback_are_about_the_features() -> None:
 
 def test_everything_at_one_place_is_no_error() -> None:
     same = np.ones((6, 2, 30))
-    assert LPTML(**QUICK).fit(same, verdicts(6)).violation_rate_ == pytest.approx(0.5)
+    assert LPTML(**QUICK).fit(same, labels(6)).violation_rate_ == pytest.approx(0.5)
     model = LPTML_Supervised(**QUICK).fit(np.ones((6, 30)), np.arange(6) % 2)
     assert np.isfinite(model.components_).all()
 

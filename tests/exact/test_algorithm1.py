@@ -24,7 +24,7 @@ STRATEGIES = ("multi", "pivot", "mtf", "plain")
 
 
 def split_pairs(seed, d, n, *, wrong=0.0, ratio=1.0):
-    """Pairs told apart by a random metric, a share of them with the wrong verdict."""
+    """Pairs told apart by a random metric, a share of them with the wrong label."""
     rng = np.random.default_rng(seed)
     G = rng.standard_normal((d, d))
     V = rng.standard_normal((n, d))

@@ -25,7 +25,7 @@ def random_objective(rng, d):
 
 
 def random_pairs(rng, d, m, *, wrong=0.0, ratio=1.0):
-    """Pairs split by a random metric at the median, a share of them with the wrong verdict."""
+    """Pairs split by a random metric at the median, a share of them with the wrong label."""
     G = rng.standard_normal((d, d))
     V = rng.standard_normal((m, d))
     squared = ((V @ G) ** 2).sum(axis=1)

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from lptml.experiments import Options, paper, run
 from lptml.experiments.command import reproduce
-from lptml.experiments.document import _verdict, write_page
+from lptml.experiments.document import _outcome, write_page
 from lptml.experiments.protocol import evaluate, folds, prepare, seed_for
 from lptml.experiments.summaries import executions, paired, statistics
 from lptml.noise import NoiseKind
@@ -192,7 +192,7 @@ def test_missing_data_is_said_not_hidden(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("differences", "verdict"),
+    ("differences", "outcome"),
     [
         ([0.0] * 49 + [-0.01], "within one standard error"),  # mean and error are equal
         ([0.0] * 48 + [-0.01] * 2, "below"),
@@ -200,5 +200,5 @@ def test_missing_data_is_said_not_hidden(tmp_path, monkeypatch):
         ([0.0] * 50, "within one standard error"),
     ],
 )
-def test_verdicts_are_not_decided_by_rounding(differences, verdict):
-    assert _verdict(statistics(dict(enumerate(differences)))) == verdict
+def test_outcomes_are_not_decided_by_rounding(differences, outcome):
+    assert _outcome(statistics(dict(enumerate(differences)))) == outcome

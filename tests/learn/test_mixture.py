@@ -1,4 +1,4 @@
-"""The likelihood of blurred and wrong verdicts, against numbers made without it."""
+"""The likelihood of blurred and wrong labels, against numbers made without it."""
 
 import time
 
@@ -13,7 +13,7 @@ from lptml.learn.mixture import likeliest, log_likelihood, share_of_coins
 
 
 def draw(n, wrong=0.0, blur=0.0, seed=0, d=3):
-    """Pairs of a known metric diag(1, 1/4, 0, ...), of which some verdicts are blurred or wrong."""
+    """Pairs of a known metric diag(1, 1/4, 0, ...), of which some labels are blurred or wrong."""
     rng = np.random.default_rng(seed)
     A = np.diag(np.r_[1.0, 0.25, np.zeros(d - 2)])
     V = 1.5 * rng.normal(size=(n, d))
@@ -62,7 +62,7 @@ def test_it_recovers_the_metric(wrong, blur):
     assert np.abs(A - truth).max() < 0.06
 
 
-def test_wrong_verdicts_far_out_pull_no_more_than_others():
+def test_wrong_labels_far_out_pull_no_more_than_others():
     pairs, truth = draw(2000)
     V, sign = pairs.V.copy(), pairs.sign.copy()
     V[:100], sign[:100] = 1e3 * V[:100], 1  # far apart, and called similar

@@ -1,4 +1,4 @@
-"""Suspects among labels and among verdicts on bare pairs."""
+"""Suspects among labels and among labels of bare pairs."""
 
 import sys
 
@@ -45,15 +45,15 @@ def test_strings_weights_and_unlabelled_points():
     assert len(judge(X, hidden).suspicion) == len(y) - 20
 
 
-def test_wrong_verdicts_on_pairs_are_found():
+def test_wrong_labels_of_pairs_are_found():
     pairs, y = wine_pairs()
     noisy = flip_pairs(y, 0.2, random_state=0)
-    verdict = judge_pairs(pairs, noisy.labels)
-    assert roc_auc_score(noisy.flipped, verdict.suspicion) > 0.93
-    assert abs(verdict.noise_rate - 0.2) < 0.08
-    assert np.array_equal(pair_suspicion(pairs, noisy.labels), verdict.suspicion)
+    judged = judge_pairs(pairs, noisy.labels)
+    assert roc_auc_score(noisy.flipped, judged.suspicion) > 0.93
+    assert abs(judged.noise_rate - 0.2) < 0.08
+    assert np.array_equal(pair_suspicion(pairs, noisy.labels), judged.suspicion)
     by_difference = pair_suspicion(pairs[:, 0] - pairs[:, 1], noisy.labels)
-    assert np.array_equal(by_difference, verdict.suspicion)
+    assert np.array_equal(by_difference, judged.suspicion)
 
 
 def test_one_kind_of_pairs_or_too_few_are_not_judged():

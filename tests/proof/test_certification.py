@@ -20,7 +20,7 @@ def instances(d, seeds):
 
 
 def noisy(n, d, share=0.1, seed=0):
-    """Pairs judged by a hidden metric, with some verdicts turned round."""
+    """Pairs judged by a hidden metric, with some labels turned round."""
     rng = np.random.default_rng([n, d, seed])
     V = rng.normal(size=(n, d))
     values = ((V @ rng.normal(size=(d, d))) ** 2).sum(axis=1)

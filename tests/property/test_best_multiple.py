@@ -53,7 +53,7 @@ def by_trying(constraints, A, slope):
 @quick
 @given(seeds, slopes, apart)
 def test_pairs_of_points(seed, slope, apart):
-    """Points on a small grid, so that many pairs have the same distance and different verdicts."""
+    """Points on a small grid, so that many pairs have the same distance and different labels."""
     rng = np.random.default_rng(seed)
     N, d = int(rng.integers(3, 14)), int(rng.integers(1, 4))
     X, labels = rng.integers(0, 4, (N, d)).astype(float), rng.integers(0, 2, N)

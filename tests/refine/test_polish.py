@@ -88,7 +88,7 @@ def test_enumeration_copes_with_degenerate_instances():
     V = np.array([[1.0, 0.0]] * 6 + [[0.0, 1.0]] * 6)
     pairs = ConstraintSet.from_differences(V, [1, -1] * 6, bounds=(1.0, 1.0))
     A = enumerate_metrics(pairs, np.zeros((2, 2)))
-    assert pairs.cost(A) == 0.0  # length exactly one serves both verdicts
+    assert pairs.cost(A) == 0.0  # length exactly one serves both labels
     nothing = ConstraintSet.from_differences(np.zeros((5, 2)), [1, -1, 1, -1, 1], bounds=(1.0, 1.0))
     assert nothing.cost(enumerate_metrics(nothing, np.zeros((2, 2)))) == 2.0
 

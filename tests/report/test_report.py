@@ -136,10 +136,10 @@ def test_hostile_names_stay_text(model: LPTML_Supervised, judged: Trust) -> None
 def test_pairs() -> None:
     rng = np.random.default_rng(1)
     index = rng.permuted(np.tile(np.arange(150), (120, 1)), axis=1)[:, :2]
-    verdicts = np.where(codes[index[:, 0]] == codes[index[:, 1]], 1, -1)
-    model = LPTML(max_trials=3, random_state=0).fit(X[index], verdicts)
+    labels = np.where(codes[index[:, 0]] == codes[index[:, 1]], 1, -1)
+    model = LPTML(max_trials=3, random_state=0).fit(X[index], labels)
     doubt = np.random.default_rng(0).random(120)
-    page = pairs_report(model, X, index, verdicts, suspicion=doubt, n_suspects=5, repeats=1)
+    page = pairs_report(model, X, index, labels, suspicion=doubt, n_suspects=5, repeats=1)
     data = embedded(page)
     assert data["table"]["noun"] == "pairs"
     assert data["table"]["n"] == 120
@@ -148,7 +148,7 @@ def test_pairs() -> None:
     assert 0.5 < learned["mean"] <= 1
     assert "ROC AUC" in page.summary
     with pytest.raises(ValueError, match="same number of rows"):
-        pairs_report(model, X, index, verdicts[:5], suspicion=doubt[:5], n_suspects=1)
+        pairs_report(model, X, index, labels[:5], suspicion=doubt[:5], n_suspects=1)
 
 
 @pytest.fixture(scope="module")

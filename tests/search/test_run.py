@@ -18,7 +18,7 @@ from lptml.search.sampling import Sample
 
 
 def pairs(seed, n=400, d=3, noise=0.1, bounds=(1.0, 1.0), weight=None):
-    """Pairs judged by their first feature, a share of the verdicts wrong."""
+    """Pairs judged by their first feature, a share of the labels wrong."""
     rng = np.random.default_rng(seed)
     V = rng.normal(size=(n, d)) * (1.0 + 9.0 * np.arange(d))
     y = np.where(abs(V[:, 0]) < 0.7, 1, -1)

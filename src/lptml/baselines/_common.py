@@ -74,7 +74,7 @@ def labelled(X: Floats, codes: Ints) -> tuple[Floats, Ints]:
 def sample_differences(
     X: Floats, codes: Ints, n_constraints: int | None, random_state: int | np.random.Generator | None
 ) -> tuple[Floats, NDArray[np.int8]]:
-    """Differences and verdicts of ``n_constraints`` pairs of each kind; by default 20 (number of classes)^2.
+    """Differences and labels of ``n_constraints`` pairs of each kind; by default 20 (number of classes)^2.
 
     Pairs of identical points are left out: no metric can tell them apart.
     """

@@ -25,7 +25,7 @@ COMMANDS = {
     "fit": ("lptml.cli.fit", "fit", "Learn a metric from labelled points or from pairs."),
     "transform": ("lptml.cli.apply", "transform", "Map points into the space of a learned metric."),
     "distance": ("lptml.cli.apply", "distance", "Distances between pairs of points under a metric."),
-    "score": ("lptml.cli.apply", "score", "How well a metric predicts labels or verdicts."),
+    "score": ("lptml.cli.apply", "score", "How well a metric predicts labels or pairs."),
     "suspects": ("lptml.cli.suspects", "suspects", "Rank the labels most likely to be wrong."),
     "report": ("lptml.cli.report", "report", "Write one HTML page: metric, accuracy, suspects."),
     "review": ("lptml.cli.review", "review", "Decide about each suspect in a page on this machine."),

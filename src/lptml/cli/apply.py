@@ -80,7 +80,7 @@ def transform(
 @click.argument("model", type=MODEL)
 @click.argument("data", type=DATA)
 @click.option(
-    "--pairs", type=DATA, required=True, metavar="FILE", help="Two keys a line; a verdict is ignored."
+    "--pairs", type=DATA, required=True, metavar="FILE", help="Two keys on each line; a label is ignored."
 )
 @OUTPUT
 @force_option
@@ -110,7 +110,7 @@ def distance(
     learned = load_model(model)
     table = load_table(data, options)
     names = row_names(table, key)
-    asked = read_pairs(pairs, names, key=key, need_verdict=False)
+    asked = read_pairs(pairs, names, key=key, need_label=False)
     apart = _distances(learned, features(learned, table, (key,)), asked)  # (m,)
     header = ["first", "second", "distance"]
     columns: list[Any] = [[names[i] for i in asked.index[:, 0]], [names[j] for j in asked.index[:, 1]], apart]
@@ -153,7 +153,7 @@ def score(
     quiet: bool,
     **options: Any,
 ) -> None:
-    """How well the metric of MODEL predicts the labels of DATA, or verdicts and comparisons of its rows.
+    """How well the metric of MODEL predicts the labels of DATA, of pairs of its rows, or comparisons of them.
 
     With --label: leave-one-out accuracy of the k-NN rule, and that of the Euclidean distance. With --pairs:
     ROC AUC of the distances and accuracy at the model's threshold. With --triplets or --quadruplets: the
@@ -166,7 +166,7 @@ def score(
     Examples:
       lptml score wine.model.npz held-out.csv --label class
       lptml score wine.model.npz held-out.csv --label class --certify
-      lptml score bottles.model.npz bottles.csv --key id --pairs held-out-verdicts.csv
+      lptml score bottles.model.npz bottles.csv --key id --pairs held-out-pairs.csv
     """
     learned = load_model(model)
     table = load_table(data, options)
@@ -232,7 +232,7 @@ def _score_pairs(model: Any, X: np.ndarray[Any, Any], pairs: Pairs) -> dict[str,
 
     assert pairs.y is not None
     if len(np.unique(pairs.y)) < 2:
-        raise InputError("every verdict is the same; a score needs similar and dissimilar pairs", "--pairs")
+        raise InputError("every label is the same; a score needs similar and dissimilar pairs", "--pairs")
     apart = _distances(model, X, pairs)
     plain = np.linalg.norm(X[pairs.index[:, 0]] - X[pairs.index[:, 1]], axis=1)
     weight = pairs.weight

@@ -109,7 +109,7 @@ def certify(
                 source = LabelledPairs.from_labels(points.X, y, bounds=(ratio, 1.0))
             else:
                 if joined.y is None:
-                    raise InputError("has no column of verdicts", str(pairs))
+                    raise InputError("has no column of labels", str(pairs))
                 source = ConstraintSet.from_pairs(
                     points.X[joined.index], joined.y, bounds=(ratio, 1.0), weight=joined.weight
                 )

@@ -62,7 +62,7 @@ def fit(
     force: bool,
     **options: Any,
 ) -> None:
-    """Learn a metric from DATA: a table with a column of labels, or with verdicts on pairs of its rows.
+    """Learn a metric from DATA: a table with a column of labels, or with labels of pairs of its rows.
 
     DATA is CSV, TSV, Parquet, ARFF or npz (arrays X and y); - is standard input.
 
@@ -72,7 +72,7 @@ def fit(
       lptml fit wine.csv --label class --report wine.html
       lptml fit wine.csv --label class --temperature 0.1 --temperature 0.3 -o wine.model.npz
       lptml fit wine.csv --label class --constraints all --bounds 0.8 --max-trials 2000
-      lptml fit bottles.csv --key id --pairs verdicts.csv
+      lptml fit bottles.csv --key id --pairs pairs.csv
       lptml fit bottles.csv --key id --triplets nearer.csv
       lptml fit survey.csv --label group --one-hot --impute median
     """
@@ -147,7 +147,7 @@ def fit(
 
 
 def _findings(found: Any) -> dict[str, Any]:
-    """What was found about the labels or the verdicts."""
+    """What was found about the labels of points or pairs."""
     if found is None:
         return {}
     return {
@@ -197,7 +197,7 @@ def summary(model: Any, result: dict[str, Any]) -> str:
     bound = f"; no metric violates less than {result['lower_bound']:.2%}" if proven else ""
     lines = [f"{result['rows']} rows, {result['features']} features, {what}"]
     if "n_suspects" in result:
-        lines += _in_words(result, "verdicts" if result["pairs"] else "labels")
+        lines += _in_words(result, "labels of pairs" if result["pairs"] else "labels")
     lines += [
         "",
         f"violated   {result['violation_rate']:.2%} of the {constraints_name(model)} "

@@ -139,7 +139,7 @@ def judge(
     trusted: np.ndarray[Any, Any] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Any:
-    """Judge every label by all other points, or every verdict by metrics fitted without it."""
+    """Judge every label by all other points, or that of every pair by metrics fitted without it."""
     from lptml.noise import suspects
 
     with within_memory(points):

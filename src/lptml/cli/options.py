@@ -141,8 +141,10 @@ def label_option(function: F) -> F:
 
 
 def pairs_option(function: F) -> F:
-    """--pairs, the file of verdicts."""
-    text = "A file of pairs: two keys and a verdict a line (similar, dissimilar), joined to DATA by --key."
+    """--pairs, the file of labelled pairs."""
+    text = (
+        "A file of pairs: two keys and a label on each line (similar, dissimilar), joined to DATA by --key."
+    )
     return click.option("--pairs", type=DATA, metavar="FILE", help=text)(function)
 
 

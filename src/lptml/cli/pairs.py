@@ -1,8 +1,8 @@
-"""Files of pairs: two keys and a verdict a line, joined to the points by key.
+"""Files of pairs: two keys and a label on each line, joined to the points by key.
 
 ::
 
-    first,second,verdict
+    first,second,label
     bottle-12,bottle-31,similar
     bottle-12,bottle-7,dissimilar
 
@@ -21,7 +21,7 @@ from lptml._cells import restored
 from lptml.cli.delimited import guess_delimiter, split_rows
 from lptml.cli.errors import InputError, quoted
 from lptml.cli.readers import decode, read_bytes
-from lptml.constraints.checks import verdict
+from lptml.constraints.checks import pair_label
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Pairs:
     index : ndarray (m, 2)
         Positions of the two points.
     y : ndarray (m,) or None
-        +1 similar, -1 dissimilar; None when the file gives no verdicts.
+        +1 similar, -1 dissimilar; None when the file gives no labels.
     weight : ndarray (m,) or None
     """
 
@@ -99,7 +99,7 @@ def _known(cell: str, position: dict[str, int]) -> bool:
     return cell.strip() in position or restored(cell.strip()) in position
 
 
-def read_pairs(path: str, keys: list[str], *, key: str | None, need_verdict: bool = True) -> Pairs:
+def read_pairs(path: str, keys: list[str], *, key: str | None, need_label: bool = True) -> Pairs:
     """Read a file of pairs and join it to the points.
 
     Parameters
@@ -109,7 +109,7 @@ def read_pairs(path: str, keys: list[str], *, key: str | None, need_verdict: boo
         The name of each point.
     key : str, optional
         The column the keys came from, for messages; None: they are row numbers.
-    need_verdict : bool
+    need_label : bool
         Whether a file of two cells a line is an error.
     """
     name, rows = _rows(path)
@@ -117,11 +117,11 @@ def read_pairs(path: str, keys: list[str], *, key: str | None, need_verdict: boo
     if rows and _is_header(rows[0][1], position):
         rows = rows[1:]
     if not rows:
-        raise InputError("holds no pairs; each line is two keys and a verdict: a,b,similar", name)
+        raise InputError("holds no pairs; each line is two keys and a label: a,b,similar", name)
     width = len(rows[0][1])
-    if width not in ((3, 4) if need_verdict else (2, 3, 4)):
+    if width not in ((3, 4) if need_label else (2, 3, 4)):
         raise InputError(
-            f"{width} cells; each line is two keys and a verdict, and if you like a weight: a,b,similar,1.0",
+            f"{width} cells; each line is two keys and a label, and if you like a weight: a,b,similar,1.0",
             f"{name}, line {rows[0][0]}",
         )
     index = np.empty((len(rows), 2), dtype=np.int64)  # (m, 2)
@@ -136,10 +136,11 @@ def read_pairs(path: str, keys: list[str], *, key: str | None, need_verdict: boo
         if index[i, 0] == index[i, 1]:
             raise InputError(f"pairs {quoted(row[0])} with itself; remove the line", where)
         if y is not None:
-            v = verdict(row[2])
+            v = pair_label(row[2])
             if v is None:
                 raise InputError(
-                    f"{quoted(row[2])} is no verdict; write similar or dissimilar (or 1 and -1)", where
+                    f"{quoted(row[2])} is no label of a pair; write similar or dissimilar (or 1 and -1)",
+                    where,
                 )
             y[i] = v
         if weight is not None:
@@ -148,10 +149,10 @@ def read_pairs(path: str, keys: list[str], *, key: str | None, need_verdict: boo
 
 
 def _is_header(row: list[str], position: dict[str, int]) -> bool:
-    """A first line that names neither two points nor a verdict is a header."""
+    """A first line that names neither two points nor a label is a header."""
     known = [_known(cell, position) for cell in row[:2]]
     if len(row) > 2:
-        return verdict(row[2]) is None and not all(known)
+        return pair_label(row[2]) is None and not all(known)
     return not any(known)
 
 

@@ -79,7 +79,7 @@ def report(
     Examples:
       lptml report wine.csv --label class
       lptml report wine.csv --label class --model wine.model.npz -o wine.html --title "Wine, 2026"
-      lptml report bottles.csv --key id --pairs verdicts.csv
+      lptml report bottles.csv --key id --pairs pairs.csv
     """
     target = _target(data, output)
     outputs = [(target, Kind.PAGE), (options["checkpoint"], Kind.CHECKPOINT)]

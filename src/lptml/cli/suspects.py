@@ -75,7 +75,7 @@ def suspects(
       lptml suspects wine.csv --label class
       lptml suspects wine.csv --label class --top 20 -o ranked.csv
       lptml datasets poisoned | lptml suspects - --label class
-      lptml suspects bottles.csv --key id --pairs verdicts.csv
+      lptml suspects bottles.csv --key id --pairs pairs.csv
     """
     if output is not None:
         check_outputs((output, table_kind(output)), inputs=(data, pairs), force=force)

@@ -77,21 +77,21 @@ DISSIMILAR = frozenset(
 )
 
 
-def verdict(word: object) -> int | None:
-    """+1, -1, or None for what is no verdict.
+def pair_label(word: object) -> int | None:
+    """+1, -1, or None for what is no label of a pair.
 
-    >>> verdict("Same"), verdict("-1"), verdict(False), verdict("verdict")
+    >>> pair_label("Same"), pair_label("-1"), pair_label(False), pair_label("label")
     (1, -1, -1, None)
     """
     text = str(word).strip().lower()
     return 1 if text in SIMILAR else -1 if text in DISSIMILAR else None
 
 
-def check_verdicts(y: ArrayLike, n: int) -> Floats:
+def check_pair_labels(y: ArrayLike, n: int) -> Floats:
     """y as an array of n numbers, each +1 or -1."""
     y = np.asarray(y)
     if y.shape != (n,):
-        raise ValueError(f"y must have one verdict a constraint: expected shape ({n},), got {y.shape}")
+        raise ValueError(f"y must have one label for each pair: expected shape ({n},), got {y.shape}")
     if n and not np.isin(y, (-1, 1)).all():
         wrong = y[~np.isin(y, (-1, 1))].tolist()[0]
         raise ValueError(f"y must hold +1 (similar) and -1 (dissimilar) only, found {wrong!r}")

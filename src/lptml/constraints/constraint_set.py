@@ -31,10 +31,10 @@ from lptml.constraints.checks import Ints as Ints
 from lptml.constraints.checks import (
     check_bounds,
     check_margin,
+    check_pair_labels,
     check_points,
     check_spread,
     check_tuples,
-    check_verdicts,
     check_weight,
     spread_of_differences,
 )
@@ -162,7 +162,7 @@ class ConstraintSet(InMemory):
         """
         V = check_points(V, "V", ndim=2)
         check_spread(spread_of_differences(V), "V")
-        y = check_verdicts(y, len(V))
+        y = check_pair_labels(y, len(V))
         u, l = check_bounds(bounds)
         return cls(
             V=V.view(),

@@ -1,4 +1,4 @@
-"""Pairs of rows of a table of points: two keys and a verdict each, without stored differences.
+"""Pairs of rows of a table of points: two keys and a label each, without stored differences.
 
 n pairs of N points take 17 bytes each beside the table, where their difference vectors would take 8 d. The
 squared distances come from the transformed points, so N d^2 + n d operations count the violations of n pairs
@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from lptml.constraints.checks import (
     check_bounds,
+    check_pair_labels,
     check_points,
     check_spread,
-    check_verdicts,
     check_weight,
     spread_of_points,
 )
@@ -68,7 +68,7 @@ class IndexedPairs(InMemory):
         bounds: tuple[float, float],
         weight: ArrayLike | None = None,
     ) -> IndexedPairs:
-        """Pairs given as two row numbers of X each, shape (n, 2), with verdicts y of +1 and -1."""
+        """Pairs given as two row numbers of X each, shape (n, 2), with labels y of +1 and -1."""
         points = check_points(X, "X", ndim=2)
         check_spread(spread_of_points(points), "X")
         rows = np.asarray(indices)
@@ -83,7 +83,7 @@ class IndexedPairs(InMemory):
             X=points - points.mean(axis=0),
             left=np.ascontiguousarray(rows[:, 0]),
             right=np.ascontiguousarray(rows[:, 1]),
-            sign=check_verdicts(y, len(rows)).astype(np.int8),
+            sign=check_pair_labels(y, len(rows)).astype(np.int8),
             bounds=check_bounds(bounds),
             weight=None if weight is None else check_weight(weight, len(rows)),
         )

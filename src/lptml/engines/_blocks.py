@@ -233,11 +233,11 @@ class Layout:
     @property
     def columns(self) -> tuple[str, ...]:
         rows = self.features or ("left", "right")
-        return (*rows, "verdict", "weight") if self.weighted else (*rows, "verdict")
+        return (*rows, "label", "weight") if self.weighted else (*rows, "label")
 
     def block(self, columns: Mapping[str, NDArray[Any]], table: Table | None) -> Block:
         """The block that these columns hold, or PartitionError."""
-        sign = _signs(columns["verdict"])
+        sign = _signs(columns["label"])
         u, l = self.bounds
         bound = np.where(sign > 0, u * u, l * l)
         weight = self._weight(columns["weight"]) if self.weighted else np.ones(len(sign))
@@ -260,17 +260,17 @@ class Layout:
         return weight if self.grid is None else np.round(weight / self.grid) * self.grid
 
 
-def _signs(verdict: NDArray[Any]) -> NDArray[np.int8]:
-    """Verdicts as +1 and -1; booleans say whether a pair is similar."""
-    if verdict.dtype.kind == "b":
-        return np.where(verdict, 1, -1).astype(np.int8)
-    wrong = (verdict != 1) & (verdict != -1)
+def _signs(label: NDArray[Any]) -> NDArray[np.int8]:
+    """Labels as +1 and -1; booleans say whether a pair is similar."""
+    if label.dtype.kind == "b":
+        return np.where(label, 1, -1).astype(np.int8)
+    wrong = (label != 1) & (label != -1)
     if wrong.any():
-        found = verdict[wrong].tolist()[0]
+        found = label[wrong].tolist()[0]
         raise PartitionError(
-            f"column 'verdict' must hold +1 (similar) and -1 (dissimilar) only, found {found!r}"
+            f"column 'label' must hold +1 (similar) and -1 (dissimilar) only, found {found!r}"
         )
-    return np.ascontiguousarray(verdict, dtype=np.int8)
+    return np.ascontiguousarray(label, dtype=np.int8)
 
 
 def _transform(X: Floats, L: Floats) -> Floats:

@@ -59,7 +59,7 @@ def list_files(path: str, endings: tuple[str, ...]) -> list[str]:
 
 def slices(columns: Mapping[str, NDArray[Any]], layout: Layout, table: Table | None) -> Iterator[Block]:
     """Blocks of rows held in memory."""
-    n = len(columns["verdict"])
+    n = len(columns["label"])
     for start in range(0, n, ROWS):
         yield layout.block({name: column[start : start + ROWS] for name, column in columns.items()}, table)
 
@@ -182,12 +182,12 @@ class JsonPart:
             yield self._parse(batch)
 
     def _parse(self, lines: list[bytes]) -> dict[str, NDArray[Any]]:
-        vectors, verdicts, weights = [], [], []
+        vectors, labels, weights = [], [], []
         for line in lines:
             try:
                 p, q, kind, *weight = json.loads(line)
                 vectors.append([a - b for a, b in zip(p, q, strict=True)])
-                verdicts.append({"S": 1, "D": -1}[kind])
+                labels.append({"S": 1, "D": -1}[kind])
                 weights.append(float(weight[0]) if weight else 1.0)
             except (ValueError, TypeError, KeyError) as error:
                 raise PartitionError(
@@ -198,7 +198,7 @@ class JsonPart:
             raise PartitionError(f"{self.path}: points of {sorted(widths)} features in one file")
         V = np.array(vectors, dtype=np.float64)  # (lines, d)
         columns: dict[str, NDArray[Any]] = {f"v{k}": V[:, k] for k in range(V.shape[1])}
-        columns["verdict"] = np.array(verdicts, dtype=np.int8)
+        columns["label"] = np.array(labels, dtype=np.int8)
         columns["weight"] = np.array(weights)
         return columns
 
@@ -229,7 +229,7 @@ class JsonToParquet:
                 if writer is None:
                     writer = pq.ParquetWriter(beside, batch.schema, filesystem=filesystem)
                 writer.write_table(batch)
-                features = tuple(name for name in columns if name not in ("verdict", "weight"))
+                features = tuple(name for name in columns if name not in ("label", "weight"))
                 yield Layout(features=features, weighted=True).block(columns, table)
         finally:
             if writer is not None:

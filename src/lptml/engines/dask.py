@@ -222,7 +222,7 @@ def frame_parts(frame: Any) -> list[DelayedPart]:
 
 
 def array_parts(V: Any, y: Any, weight: Any = None) -> list[DelayedPart]:
-    """The partitions of Dask Arrays: difference vectors (n, d), verdicts and weights (n,)."""
+    """The partitions of Dask Arrays: difference vectors (n, d), labels and weights (n,)."""
     V = V.rechunk({1: -1})
     columns = [V.to_delayed().ravel()]
     for name, other in (("y", y), ("weight", weight)):
@@ -244,8 +244,8 @@ def _same_chunks(a: Sequence[float], b: Sequence[float]) -> bool:
 
 def _columns(V: Any, y: Any, weight: Any = None) -> dict[str, Any]:
     if len(V) != len(y):
-        raise PartitionError(f"a chunk has {len(V)} vectors and {len(y)} verdicts")
-    columns = {f"v{k}": V[:, k] for k in range(V.shape[1])} | {"verdict": y}
+        raise PartitionError(f"a chunk has {len(V)} vectors and {len(y)} labels")
+    columns = {f"v{k}": V[:, k] for k in range(V.shape[1])} | {"label": y}
     return columns if weight is None else columns | {"weight": weight}
 
 

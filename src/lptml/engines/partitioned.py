@@ -4,12 +4,12 @@ Whatever they come from, ``search`` and ``learn`` take the result as their sourc
 is laid out as
 
     folder/points.parquet (or points/*.parquet)    the features, and optionally ``key``
-    folder/pairs/*.parquet (or pairs.parquet)      left, right, verdict, and optionally weight
+    folder/pairs/*.parquet (or pairs.parquet)      left, right, label, and optionally weight
 
-with ``left`` and ``right`` row numbers of the points (or their keys) and ``verdict`` +1 or -1; or, without
+with ``left`` and ``right`` row numbers of the points (or their keys) and ``label`` +1 or -1; or, without
 points,
 
-    folder/differences/*.parquet                   v0, v1, ..., verdict, and optionally weight
+    folder/differences/*.parquet                   v0, v1, ..., label, and optionally weight
 """
 
 from __future__ import annotations
@@ -137,9 +137,9 @@ def from_arrays(
     columns: Mapping[str, NDArray[Any]] = {
         "left": np.asarray(indices)[:, 0],
         "right": np.asarray(indices)[:, 1],
-        "verdict": np.asarray(y),
+        "label": np.asarray(y),
     } | ({} if weight is None else {"weight": np.asarray(weight)})
-    cuts = np.linspace(0, len(columns["verdict"]), n_parts + 1).astype(np.int64)
+    cuts = np.linspace(0, len(columns["label"]), n_parts + 1).astype(np.int64)
     parts = [MemoryPart({name: column[a:b] for name, column in columns.items()}) for a, b in pairwise(cuts)]
     layout = Layout(weighted=weight is not None)
     return number(parts, layout, bounds, LocalMapper(), _given_points(X))
@@ -159,12 +159,12 @@ def from_dask(
     Parameters
     ----------
     rows : dask.dataframe.DataFrame or dask.array.Array
-        Columns left, right, verdict (and weight), with ``points``; or v0, v1, ..., verdict (and weight); or
+        Columns left, right, label (and weight), with ``points``; or v0, v1, ..., label (and weight); or
         an array of difference vectors (n, d).
     points : DataFrame (pandas or Dask) or array of shape (N, d)
         The features, and optionally a column ``key``.
     y, weight : dask.array.Array
-        Verdicts and weights when ``rows`` is an array.
+        Labels and weights when ``rows`` is an array.
     bounds
         See ``from_parquet``.
     client : distributed.Client or address
@@ -177,7 +177,7 @@ def from_dask(
         layout = _layout(list(rows.columns), pairs=points is not None)
         parts = cluster.frame_parts(rows[list(layout.columns)])
     elif y is None or points is not None or len(rows.shape) != 2:
-        raise ValueError("an array must hold difference vectors, with their verdicts y and without points")
+        raise ValueError("an array must hold difference vectors, with their labels y and without points")
     else:
         features = tuple(f"v{k}" for k in range(int(rows.shape[1])))
         layout = Layout(features=features, weighted=weight is not None)
@@ -192,7 +192,7 @@ def from_spark(rows: Any, points: Any = None, *, bounds: Bounds = "auto") -> Par
     Parameters
     ----------
     rows : pyspark.sql.DataFrame
-        Columns left, right, verdict (and weight), with ``points``; or v0, v1, ..., verdict (and weight).
+        Columns left, right, label (and weight), with ``points``; or v0, v1, ..., label (and weight).
     points : DataFrame (pandas or Spark) or array of shape (N, d)
         The features, and optionally a column ``key``. Rows of a Spark DataFrame have no fixed order, so one
         needs the key.

@@ -241,7 +241,7 @@ def check_pair_labels(y: Any, n: int, *, name: str = "y", both: bool = False) ->
 def _as_numbers(labels: NDArray[Any], name: str) -> NDArray[Any]:
     """Booleans and words as +1 and -1; other objects as the numbers they are."""
     if labels.dtype.kind in "bUT" or all(isinstance(label, (str, bool, np.bool_)) for label in labels):
-        found = [validation.verdict(label) for label in labels]
+        found = [validation.pair_label(label) for label in labels]
         if None in found:
             word = labels[found.index(None)]
             raise ValueError(

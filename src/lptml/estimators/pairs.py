@@ -95,10 +95,10 @@ class PairsBase(PairsMixin, LPTMLBase):
 
 
 class LPTML(PairsBase):
-    """Learn a Mahalanobis metric from pairs, some of whose verdicts may be wrong.
+    """Learn a Mahalanobis metric from pairs, some of whose labels may be wrong.
 
     The metric violates as little as can be found of the constraints "similar pairs are at most u apart,
-    dissimilar pairs at least l", so a wrong verdict is a violated constraint and does not bend the metric.
+    dissimilar pairs at least l", so a wrong label is a violated constraint and does not bend the metric.
 
     Parameters
     ----------
@@ -119,9 +119,9 @@ class LPTML(PairsBase):
         Whether to optimise the best metrics of the search locally; False is the paper's plain search, with
         ``temperature=0``.
     temperature : float, default=0
-        Width of the zone around the bounds in which verdicts are uncertain, relative to the largest bound. 0
+        Width of the zone around the bounds in which labels are uncertain, relative to the largest bound. 0
         minimises the number of violated constraints itself. A larger one maximises the likelihood of the
-        verdicts, blurred by noise of that width near the bound and wrong anywhere for a share of the pairs
+        labels, blurred by noise of that width near the bound and wrong anywhere for a share of the pairs
         that is estimated along; that loss is bounded too, and better under noise near the boundary.
     prior : {"identity", "standardized", "within"} or array-like (d, d), default="standardized"
         The metric that refinement may start from and that the result is shrunk to; "within" makes the
@@ -194,7 +194,7 @@ class LPTML(PairsBase):
     status_ : str
         Why learning ended.
     suspicion_ : ndarray (n_pairs,)
-        How strongly the metric contradicts the verdict of each pair, from 0 to 1.
+        How strongly the metric contradicts the label of each pair, from 0 to 1.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where the input had names.

@@ -27,8 +27,8 @@ class LPTMLCV(CVMixin, PairsBase):
     """:class:`LPTML` with temperature, prior, shrinkage and rank chosen by cross-validation.
 
     Every combination of the lists below is learned without a fold of the pairs and scored on it: the score of
-    a pair is the log-likelihood of its verdict, at the temperature of the combination, with the share of
-    verdicts that are wrong at any distance estimated on the other folds. The metric is the plain average of
+    a pair is the log-likelihood of its label, at the temperature of the combination, with the share of
+    labels that are wrong at any distance estimated on the other folds. The metric is the plain average of
     all combinations within one standard error of the best (of the paired difference), each learned again from
     all pairs. As in scikit-learn, the folds do not depend on ``random_state``; nor do they depend on the
     order of the pairs.

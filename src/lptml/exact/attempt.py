@@ -46,7 +46,7 @@ def attempt(
     multipliers: Floats,
     support: Ints,
 ) -> tuple[int, int, int, float, float, float, float, float, float]:
-    """Solve an instance; returns verdict, iterations, size of the support, elastic variable, <C0, A>, and
+    """Solve an instance; returns outcome, iterations, size of the support, elastic variable, <C0, A>, and
     four numbers.
 
     These are the residuals of (A, dual) of an optimum, or gap and radius of the certificate ``dual``.

@@ -329,13 +329,13 @@ def _solve_kernel(problem: BasisProblem, settings: Attempt, tol: float, loose: f
     (m, d), n = p.V.shape, len(p.V) + len(p.R)
     # Few arrays, and everything by position: at d = 2 a sixth of the time is spent on these lines.
     metrics, multipliers, support = np.zeros((2, d, d)), np.zeros((3, n)), np.empty(m, np.int64)
-    verdict, iterations, tight, t, linear, first, second, third, fourth = attempt(
+    outcome, iterations, tight, t, linear, first, second, third, fourth = attempt(
         p.V, p.W, p.sign, p.bound, p.R, p.rho, p.C0, p.c, s.lower, s.cost, s.elastic,
         tol, loose, _MAX_ITERATIONS, ACCEPT, metrics, multipliers, support,
     )  # fmt: skip
     A, dual = metrics[0], multipliers[0]
     residuals = Residuals(first, second, third, fourth)
-    if verdict == OPTIMAL:
+    if outcome == OPTIMAL:
         objective = linear if p.c == 0.0 else p.value(A)
         of_R = 0.0
         if n > m:
@@ -343,9 +343,9 @@ def _solve_kernel(problem: BasisProblem, settings: Attempt, tol: float, loose: f
         return Solution(
             Status.OPTIMAL, A, dual, of_R, objective, residuals, support[:tight], t, None, iterations, "numba"
         )
-    if verdict == NOTHING_ASKED:
+    if outcome == NOTHING_ASKED:
         return conclude(p, A, dual, residuals, dual > 0, 0, "closed form", 0.0)
-    if verdict == INFEASIBLE:
+    if outcome == INFEASIBLE:
         return infeasible(p, A, Certificate(dual, 0.0, first, second), iterations, "numba", t)
     _, y, z = multipliers
     if t > 0.01 * ACCEPT:

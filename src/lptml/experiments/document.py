@@ -102,7 +102,7 @@ def _accuracy(record: Record, images: str) -> str:
             entry["best_rival"],
             f"{100 * entry['mean']:+.2f}",
             f"{100 * entry['error']:.2f}",
-            _verdict(entry),
+            _outcome(entry),
         ]
         for name, entry in against.items()
     ]
@@ -122,7 +122,7 @@ All methods, accuracy in %, {count_executions(table)}:
 
 LPTML against the best of ITML, LMNN, NCA and MCML on each set, in points, paired over executions:
 
-{table_of(["data", "best of the four", "LPTML minus it", "standard error", "verdict"], difference)}
+{table_of(["data", "best of the four", "LPTML minus it", "standard error", "outcome"], difference)}
 
 CPU seconds of one fit:
 
@@ -130,7 +130,7 @@ CPU seconds of one fit:
 """
 
 
-def _verdict(entry: dict[str, Any]) -> str:
+def _outcome(entry: dict[str, Any]) -> str:
     # Where one execution differs and no other does, mean and error are the same but for rounding.
     error = entry["error"] + 1e-12
     if entry["mean"] > error:

@@ -1,9 +1,9 @@
-"""The efficient step for pairs: the likelihood of verdicts that are blurred at the boundary or plainly wrong.
+"""The efficient step for pairs: the likelihood of labels that are blurred at the boundary or plainly wrong.
 
-A verdict is a coin toss with probability eps, whatever the distance, and otherwise right except near the
+A label is a coin toss with probability eps, whatever the distance, and otherwise right except near the
 bound, where noise of width T blurs it:
 
-    P(verdict i) = eps / 2 + (1 - eps) / (1 + exp(z_i)),      z_i = sign_i (|G v_i| - b_i) / T.
+    P(label i) = eps / 2 + (1 - eps) / (1 + exp(z_i)),      z_i = sign_i (|G v_i| - b_i) / T.
 
 T is given (the temperature); eps is estimated along with the metric A = G'G, by maximum likelihood. Minus the
 logarithm is a bounded loss: a violated pair pays log(2 / eps) at most, and as T falls to 0 all that are
@@ -41,7 +41,7 @@ _RARE, _COMMON = 1e-3, 0.98  # limits of eps, to stay clear of log 0 and of pair
 
 
 def log_likelihood(pairs: ConstraintSet, A: Floats, temperature: float, eps: float) -> Floats:
-    """(n,) the logarithm of the probability of every verdict under a metric; at T = 0 the bound is sharp."""
+    """(n,) the logarithm of the probability of every label under a metric; at T = 0 the bound is sharp."""
     return np.asarray(np.log(0.5 * eps + (1.0 - eps) * _right(pairs, A, temperature)))
 
 
@@ -67,7 +67,7 @@ def share_of_coins(pairs: ConstraintSet, A: Floats, temperature: float) -> float
 
 
 def _right(pairs: ConstraintSet, A: Floats, temperature: float) -> Floats:
-    """(n,) how likely each verdict is where no coin is tossed."""
+    """(n,) how likely each label is where no coin is tossed."""
     from scipy.special import expit
 
     if temperature == 0:

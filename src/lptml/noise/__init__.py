@@ -12,7 +12,7 @@ same attack.
 :func:`relabel_neighborhood`    one large neighbourhood, all given one class
 :func:`flip_confident`          the points whose label is the most obvious
 :func:`plant_points`            points moved far away, with a wrong label
-:func:`flip_pairs`              verdicts of pairs, reversed
+:func:`flip_pairs`              labels of pairs, reversed
 :func:`plant_pairs`             pairs pulled far apart along one direction and called similar
 :func:`adaptive_flips`          the flips that hurt a given learner most, found by refitting it
 ==============================  ================================================================

@@ -44,7 +44,7 @@ class Planted:
     points : ndarray of shape (n, d), or (n, 2, d) for pairs
         All points or pairs, the planted ones among them.
     labels : ndarray of shape (n,)
-        Their labels or verdicts, of the same type as the input.
+        Their labels, of the same type as the input.
     planted : ndarray of bool of shape (n,)
         Which of them are planted.
     """
@@ -95,12 +95,12 @@ def check_labels(y: ArrayLike, share: float) -> Coded:
     return Coded(classes, codes, n_attacked)
 
 
-def check_verdicts(y: ArrayLike) -> NDArray[Any]:
-    """Verdicts of pairs."""
-    verdicts = np.asarray(y)
-    if verdicts.ndim != 1 or verdicts.size == 0 or not np.isin(verdicts, (-1, 1)).all():
+def check_pair_labels(y: ArrayLike) -> NDArray[Any]:
+    """Labels of pairs."""
+    labels = np.asarray(y)
+    if labels.ndim != 1 or labels.size == 0 or not np.isin(labels, (-1, 1)).all():
         raise ValueError("y must be a non-empty 1-D array of -1 (dissimilar) and +1 (similar)")
-    return verdicts
+    return labels
 
 
 def check_points(X: ArrayLike, n: int, name: str = "X") -> Floats:

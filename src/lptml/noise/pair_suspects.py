@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lptml.constraints import ConstraintSet, Floats, Ints
-from lptml.constraints.checks import check_points, check_tuples, check_verdicts, check_weight
+from lptml.constraints.checks import check_pair_labels, check_points, check_tuples, check_weight
 from lptml.constraints.span import span_of_vectors
 from lptml.noise.evidence import Advance
 from lptml.noise.noise_model import combine, fit_noise
@@ -111,7 +111,7 @@ def judge_pairs(
 ) -> PairTrust:
     """Like :func:`pair_suspicion`, but returns all that is known about the labels."""
     V = _differences(pairs)
-    labels = check_verdicts(y, len(V))
+    labels = check_pair_labels(y, len(V))
     weight = check_weight(sample_weight, len(V), "sample_weight")
     similar = (labels > 0).astype(np.int64)  # 1 similar, 0 dissimilar
     none = np.zeros(len(V), dtype=bool)

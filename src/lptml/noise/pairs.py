@@ -1,4 +1,4 @@
-"""Attacks on pairs: verdicts reversed, and pairs pulled apart that are called similar."""
+"""Attacks on pairs: labels reversed, and pairs pulled apart that are called similar."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from lptml.noise._common import (
     Planted,
     Seed,
     check_distance,
+    check_pair_labels,
     check_pairs,
-    check_verdicts,
     count,
     direction,
     positive,
@@ -40,14 +40,14 @@ def flip_pairs(
     pairs: ArrayLike | None = None,
     random_state: Seed = None,
 ) -> Flipped:
-    """Reverse the verdict of a share of the pairs.
+    """Reverse the label of a share of the pairs.
 
     Parameters
     ----------
     y : array-like of shape (n,)
-        Verdicts: +1 similar, -1 dissimilar.
+        Labels: +1 similar, -1 dissimilar.
     share : float in [0, 1]
-        Share of the verdicts to reverse; exactly ``round(share * n)`` are.
+        Share of the labels to reverse; exactly ``round(share * n)`` are.
     kind : {"uniform", "class", "adversarial"}
         ``"uniform"``: any pair; ``"class"``: a similar pair is hit twice as often as a dissimilar one;
         ``"adversarial"``: the pairs whose reversal misleads most, that is the farthest dissimilar and the
@@ -60,7 +60,7 @@ def flip_pairs(
     Returns
     -------
     Flipped
-        The noisy verdicts and the mask of the wrong ones.
+        The noisy labels and the mask of the wrong ones.
 
     Examples
     --------
@@ -69,25 +69,25 @@ def flip_pairs(
     >>> noisy.n_flipped
     2
     """
-    verdicts = check_verdicts(y)
-    n_flips = count(share, verdicts.size)
+    labels = check_pair_labels(y)
+    n_flips = count(share, labels.size)
     try:
         how = _Kind(kind)
     except ValueError:
         raise ValueError(f"kind must be one of {[k.value for k in _Kind]}, got {kind!r}") from None
     rng = np.random.default_rng(random_state)
     if how is _Kind.UNIFORM:
-        chosen = rng.choice(verdicts.size, n_flips, replace=False)
+        chosen = rng.choice(labels.size, n_flips, replace=False)
     elif how is _Kind.CLASS:
-        chosen = by_class((verdicts == 1).astype(np.intp), 2, n_flips, rng)
+        chosen = by_class((labels == 1).astype(np.intp), 2, n_flips, rng)
     else:
         if pairs is None:
             raise ValueError("adversarial noise needs the pairs, to find the most misleading ones")
-        points = check_pairs(pairs, verdicts.size)
-        chosen = _misleading(points[:, 0] - points[:, 1], verdicts, n_flips, rng)
-    flipped = np.zeros(verdicts.size, dtype=bool)
+        points = check_pairs(pairs, labels.size)
+        chosen = _misleading(points[:, 0] - points[:, 1], labels, n_flips, rng)
+    flipped = np.zeros(labels.size, dtype=bool)
     flipped[chosen] = True
-    return Flipped(np.where(flipped, -verdicts, verdicts), flipped)
+    return Flipped(np.where(flipped, -labels, labels), flipped)
 
 
 def plant_pairs(
@@ -109,7 +109,7 @@ def plant_pairs(
     pairs : array-like of shape (n, 2, d)
         The pairs.
     y : array-like of shape (n,)
-        Verdicts: +1 similar, -1 dissimilar.
+        Labels: +1 similar, -1 dissimilar.
     share : float in [0, 1]
         Share of the pairs to plant; exactly ``round(share * n)`` are.
     distance : float
@@ -122,7 +122,7 @@ def plant_pairs(
     Returns
     -------
     Planted
-        Pairs and verdicts, and the mask of the planted ones.
+        Pairs and labels, and the mask of the planted ones.
 
     Examples
     --------
@@ -135,17 +135,17 @@ def plant_pairs(
     >>> bool((np.abs(np.diff(poisoned.points[poisoned.planted], axis=1))[..., 2] > 20).all())
     True
     """
-    verdicts = check_verdicts(y)
-    n_planted = count(share, verdicts.size)
-    points = check_pairs(pairs, verdicts.size).copy()
+    labels = check_pair_labels(y)
+    n_planted = count(share, labels.size)
+    points = check_pairs(pairs, labels.size).copy()
     check_distance(distance)
     rng = np.random.default_rng(random_state)
     u = direction(points.shape[2], rng) if along is None else _unit(along, points.shape[2])
-    planted = np.zeros(verdicts.size, dtype=bool)
-    planted[rng.choice(verdicts.size, n_planted, replace=False)] = True
+    planted = np.zeros(labels.size, dtype=bool)
+    planted[rng.choice(labels.size, n_planted, replace=False)] = True
     unit = np.sqrt(((points[:, 1] - points[:, 0]) ** 2).mean(axis=0))  # (d,)
     points[planted, 1] += distance * unit * u
-    return Planted(points, np.where(planted, np.ones_like(verdicts), verdicts), planted)
+    return Planted(points, np.where(planted, np.ones_like(labels), labels), planted)
 
 
 def _unit(along: ArrayLike, d: int) -> Floats:
@@ -156,12 +156,12 @@ def _unit(along: ArrayLike, d: int) -> Floats:
     return u / length
 
 
-def _misleading(V: Floats, verdicts: NDArray[Any], n_flips: int, rng: np.random.Generator) -> Ints:
+def _misleading(V: Floats, labels: NDArray[Any], n_flips: int, rng: np.random.Generator) -> Ints:
     """Indices of the pairs that mislead most when reversed: extreme in distance for their kind."""
     length = ((V / positive(np.sqrt((V**2).mean(axis=0)))) ** 2).sum(axis=1)  # (n,)
     misleading = np.empty(length.size)
-    for verdict in (-1, 1):
-        kind = np.flatnonzero(verdicts == verdict)
-        order = np.lexsort((rng.random(kind.size), verdict * length[kind]))  # ties at random
+    for label in (-1, 1):
+        kind = np.flatnonzero(labels == label)
+        order = np.lexsort((rng.random(kind.size), label * length[kind]))  # ties at random
         misleading[kind[order]] = np.arange(kind.size) / max(kind.size, 1)
     return np.argsort(misleading, kind="stable")[:n_flips]

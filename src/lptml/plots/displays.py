@@ -295,12 +295,12 @@ class PairDistancesDisplay(_Display):
             For ``ax.stairs``.
         """
         check_is_fitted(estimator, "components_")
-        given, verdicts = np.asarray(X, dtype=np.float64), np.asarray(y)
+        given, labels = np.asarray(X, dtype=np.float64), np.asarray(y)
         if given.ndim == 3:
             apart = np.linalg.norm((given[:, 0] - given[:, 1]) @ estimator.components_.T, axis=1)
-            distances = views.PairDistances(apart[verdicts == 1], apart[verdicts == -1])
+            distances = views.PairDistances(apart[labels == 1], apart[labels == -1])
         else:
-            distances = views.label_distances(given @ estimator.components_.T, verdicts)
+            distances = views.label_distances(given @ estimator.components_.T, labels)
         return cls(distances, getattr(estimator, "bounds_", None)).plot(ax=ax, **style)
 
     def plot(self, ax: Axes | None = None, **style: Any) -> Self:

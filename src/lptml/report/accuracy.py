@@ -30,7 +30,7 @@ AFTER = "after correction"  # the learned metric once more, with the labels that
 class Accuracy:
     """How often one distance is right, with an interval of 95%; ``ours`` marks the learned one.
 
-    ``against`` says what it is compared with: "given" labels, those we "trust", or "verdicts".
+    ``against`` says what it is compared with: "given" labels, those we "trust", or the "pairs".
     """
 
     name: str
@@ -72,7 +72,7 @@ def neighbour_accuracy(
     codes = both[: len(y)]
     names = [*KINDS, AFTER] if (mended != y).any() else [*KINDS]
 
-    def verdicts(train: NDArray[Any], test: NDArray[Any], after: bool) -> list[NDArray[np.bool_]]:
+    def hits(train: NDArray[Any], test: NDArray[Any], after: bool) -> list[NDArray[np.bool_]]:
         """Whether each kind of distance is right about each row of a test half."""
         labels, votes = (mended, both[len(y) :]) if after else (y, codes)
         learned = clone(estimator).fit(X[train], labels[train])
@@ -93,7 +93,7 @@ def neighbour_accuracy(
     ]
     right = np.zeros((len(names), len(y)))  # how often each row was
     tested = np.zeros((len(names), len(y)))
-    for (_, test, after), found in zip(halves, _at_once(verdicts, halves, progress)):
+    for (_, test, after), found in zip(halves, _at_once(hits, halves, progress)):
         for kind, each in enumerate(found, start=len(KINDS) * after):
             right[kind, test] += each
             tested[kind, test] += 1
@@ -131,17 +131,17 @@ def some_rows(n: int, most: int, random_state: int) -> NDArray[np.int64]:
     return np.sort(np.random.default_rng(random_state).choice(n, most, replace=False))
 
 
-def verdict_auc(
+def pair_auc(
     estimator: Any,
     X: FloatArray,
     index: NDArray[Any],
-    verdicts: NDArray[Any],
+    labels: NDArray[Any],
     *,
     repeats: int = 1,
     random_state: int = 0,
     progress: OnStep | None = None,
 ) -> tuple[list[Accuracy], int]:
-    """ROC AUC of held-out verdicts by the Euclidean, the standardised and the learned distance."""
+    """ROC AUC of held-out labels by the Euclidean, the standardised and the learned distance."""
     from sklearn.base import clone
     from sklearn.metrics import roc_auc_score
 
@@ -149,14 +149,14 @@ def verdict_auc(
     scale = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
 
     def areas(train: NDArray[Any], test: NDArray[Any]) -> list[float]:
-        learned = clone(estimator).fit(X[index[train]], verdicts[train])
+        learned = clone(estimator).fit(X[index[train]], labels[train])
         apart = (np.linalg.norm(W[test], axis=1) for W in (V, V / scale, V @ learned.components_.T))
-        return [float(roc_auc_score(verdicts[test], -far)) for far in apart]
+        return [float(roc_auc_score(labels[test], -far)) for far in apart]
 
     halves: list[tuple[Any, ...]] = [
         (train, test)
-        for train, test in _halves(verdicts, repeats, random_state)
-        if min(len(np.unique(verdicts[train])), len(np.unique(verdicts[test]))) > 1
+        for train, test in _halves(labels, repeats, random_state)
+        if min(len(np.unique(labels[train])), len(np.unique(labels[test]))) > 1
     ]
     found = _at_once(areas, halves, progress)
     return _means({name: [each[k] for each in found] for k, name in enumerate(KINDS)})
@@ -205,5 +205,5 @@ def _means(values: dict[str, list[float]]) -> tuple[list[Accuracy], int]:
     for name, v in values.items():
         mean, error = float(np.mean(v)), 1.96 * float(np.std(v) / np.sqrt(max(1, splits - 1)))
         ends = max(0.0, mean - error), min(1.0, mean + error)
-        found.append(Accuracy(name, mean, *ends, name == "learned metric", "verdicts"))
+        found.append(Accuracy(name, mean, *ends, name == "learned metric", "pairs"))
     return found, splits

@@ -1,6 +1,6 @@
 """The report: one self-contained HTML page about a metric, its points and the labels to distrust.
 
-:func:`labels_report` is for labelled points, :func:`pairs_report` for verdicts on pairs; both return a
+:func:`labels_report` is for labelled points, :func:`pairs_report` for labels of pairs; both return a
 page whose ``save`` writes the file.  It holds its own style, script and data, asks no network for anything,
 and works on a phone.
 """
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from lptml._cells import as_text
 from lptml.estimators.certified import cross_certify
 from lptml.report import views, words
-from lptml.report.accuracy import Accuracy, OnStep, neighbour_accuracy, verdict_auc
+from lptml.report.accuracy import Accuracy, OnStep, neighbour_accuracy, pair_auc
 from lptml.report.page import Page
 from lptml.report.review import VERDICTS, Source, confusion, review_data
 
@@ -161,7 +161,7 @@ def pairs_report(
     estimator: Any,
     X: ArrayLike,
     pairs: ArrayLike,
-    verdicts: ArrayLike,
+    labels: ArrayLike,
     *,
     suspicion: ArrayLike,
     n_suspects: int,
@@ -172,7 +172,7 @@ def pairs_report(
     details: Sequence[tuple[str, str]] = (),
     progress: OnStep | None = None,
 ) -> Page:
-    """A report on points with verdicts on pairs of them.
+    """A report on points with labels of pairs of them.
 
     Parameters
     ----------
@@ -182,12 +182,12 @@ def pairs_report(
         The points.
     pairs : array-like (m, 2) of int
         Positions of the two points of each pair.
-    verdicts : array-like (m,)
+    labels : array-like (m,)
         +1 similar, -1 dissimilar.
     suspicion : array-like (m,)
-        Probability that each verdict is wrong, as ``suspicion_`` of the estimator gives it.
+        Probability that each label is wrong, as ``suspicion_`` of the estimator gives it.
     n_suspects, names, feature_names, title, repeats, details, progress
-        As for :func:`labels_report`; the accuracy is the ROC AUC of the verdicts by distance.
+        As for :func:`labels_report`; the accuracy is the ROC AUC of the labels by distance.
 
     Returns
     -------
@@ -195,16 +195,16 @@ def pairs_report(
     """
     points = np.asarray(X, dtype=np.float64)
     index = np.asarray(pairs, dtype=np.int64)
-    says = np.asarray(verdicts)
+    says = np.asarray(labels)
     doubt = np.asarray(suspicion, dtype=np.float64)
     _check(points, None, None, names)
     if index.shape != (len(says), 2) or doubt.shape != says.shape:
-        raise ValueError("pairs, verdicts and suspicion must have the same number of rows")
+        raise ValueError("pairs, labels and suspicion must have the same number of rows")
     Z = points @ estimator.components_.T
     apart = np.linalg.norm(Z[index[:, 0]] - Z[index[:, 1]], axis=1)  # (m,)
     m = len(says)
     suspects = np.sort(np.argsort(-doubt, kind="stable")[:n_suspects])
-    accuracy, splits = verdict_auc(estimator, points, index, says, repeats=repeats, progress=progress)
+    accuracy, splits = pair_auc(estimator, points, index, says, repeats=repeats, progress=progress)
     kinds = ["similar" if s > 0 else "dissimilar" for s in says]
     data = {
         "points": _scatter(points, Z, names, np.unique(index[suspects])) | {"label": None, "suspicion": None},
@@ -217,7 +217,7 @@ def pairs_report(
             "columns": [
                 {"name": "First", "kind": "row", "values": index[:, 0].tolist()},
                 {"name": "Second", "kind": "row", "values": index[:, 1].tolist()},
-                {"name": "Verdict", "kind": "text", "values": kinds, "filter": True},
+                {"name": "Label", "kind": "text", "values": kinds, "filter": True},
                 {"name": "Suspicion", "kind": "suspicion", "values": _rounded(doubt)},
                 {"name": "Distance", "kind": "real", "values": _rounded(apart)},
             ],
@@ -235,7 +235,7 @@ def pairs_report(
     return Page(
         meta=words.meta(title, f"{len(points):,} rows, {points.shape[1]} features, {m:,} pairs", data, [])
         | {
-            "suspects_title": "Verdicts to distrust",
+            "suspects_title": "Labels to distrust",
             "accuracy_title": "Telling similar from dissimilar",
             "noticed": [],
         },
@@ -376,7 +376,7 @@ def _support(
         else:
             far = float(np.linalg.norm(Z[chosen[0]] - Z[chosen[2]]))
             rows.append([*(_called(i, names) for i in chosen), near, far])
-    pair_columns = ["First", "Second", "Verdict", "Distance"]
+    pair_columns = ["First", "Second", "Label", "Distance"]
     triplet_columns = ["Row", "Nearer", "Farther", "Distance to nearer", "to farther"]
     return {
         "columns": pair_columns if support.shape[1] == 2 else triplet_columns,
@@ -395,4 +395,4 @@ def _pair_support(
         [*(_called(int(i), names) for i in index[s]), kinds[s], float(apart[s])]
         for s in support[:SUPPORT_ROWS]
     ]
-    return {"columns": ["First", "Second", "Verdict", "Distance"], "rows": rows, "of": len(support)}
+    return {"columns": ["First", "Second", "Label", "Distance"], "rows": rows, "of": len(support)}

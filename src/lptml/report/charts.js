@@ -30,7 +30,7 @@ function dots(id, rows, step, scale) {
 if (D.accuracy) {
   const rows = D.accuracy.rows, low = Math.max(0, Math.floor(20 * Math.min(...rows.map((r) => r.low)) - 0.5) / 20);
   const scale = { low, high: 1, write: percent, tick: (t) => percent(t, 0) };
-  $("#given-caption").textContent = R ? "Agrees with the labels as given" : "ROC AUC of unseen verdicts";
+  $("#given-caption").textContent = R ? "Agrees with the labels as given" : "ROC AUC of unseen pairs";
   dots("accuracy-chart", rows.filter((r) => r.against !== "trust"), 42, scale);
   if (R) dots("trust-chart", rows.filter((r) => r.against === "trust"), 42, scale);
 }

@@ -60,10 +60,10 @@ def labels_headline(judged: Any, accuracy: list[Accuracy]) -> tuple[list[Tile], 
 def pairs_headline(accuracy: list[Accuracy], n_suspects: int, m: int) -> tuple[list[Tile], str]:
     """The tiles and the summary of a report on pairs."""
     tone = "warn" if n_suspects else "good"
-    tiles = [Tile("Suspect verdicts", f"{n_suspects:,}", f"{n_suspects / m:.1%} of {m:,}", tone)]
+    tiles = [Tile("Suspect labels", f"{n_suspects:,}", f"{n_suspects / m:.1%} of {m:,}", tone)]
     verb = "looks" if n_suspects == 1 else "look"
-    some = f"{n_suspects:,} of {m:,} verdicts {verb} wrong."
-    sentences = [some if n_suspects else f"None of the {m:,} verdicts looks wrong."]
+    some = f"{n_suspects:,} of {m:,} labels {verb} wrong."
+    sentences = [some if n_suspects else f"None of the {m:,} labels looks wrong."]
     if accuracy:
         before, after = accuracy[0].mean, next(row.mean for row in accuracy if row.ours)
         tone = "good" if after >= before else "warn"
@@ -121,9 +121,9 @@ def for_labels(estimator: Any, judged: Any, k: int, splits: int) -> dict[str, st
 def for_pairs(splits: int) -> dict[str, str]:
     """The sentences that only a report on pairs has."""
     return {
-        "suspects": "Sorted by suspicion, the probability that the verdict is wrong, judged by metrics that "
+        "suspects": "Sorted by suspicion, the probability that the label is wrong, judged by metrics that "
         "were learned without it. A ring in the picture above marks a row of a suspect pair.",
-        "accuracy": "Area under the ROC curve of verdicts by distance (50% is guessing), on pairs that the "
+        "accuracy": "Area under the ROC curve of labels by distance (50% is guessing), on pairs that the "
         f"metric has not seen; mean and interval of 95% over {splits} splits.",
         "score": "the share of pairs that are not violated",
     }
