@@ -174,6 +174,7 @@ sys.exit(0)
 def test_a_driver_that_dies_is_named_and_the_checkpoint_goes_on(
     pairs: Any, expected: Any, tmp_path: Path
 ) -> None:
+    pytest.importorskip("pyspark")
     checkpoint = tmp_path / "search.npz"
     code = _DRIVER_DIES.format(here=str(Path(__file__).parent), checkpoint=str(checkpoint))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=180)
