@@ -167,6 +167,46 @@ def test_the_journal_resumes_and_mends_a_torn_line(tmp_path: Path) -> None:
         Journal(path, "xyz")
 
 
+def test_a_last_line_without_an_end_counts_if_it_is_whole(tmp_path: Path) -> None:
+    data = TEXT.encode()
+    (tmp_path / "t.csv").write_bytes(data)
+    fixed = corrections(tmp_path / "c.csv", data, "1,,kind,red,change,blue", "2,,kind,red,change,rosé")
+    path, out = Path(fixed), str(tmp_path / "o.csv")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1])  # as editors leave it
+    assert [each.label for each in read_corrections(path)] == ["blue", "rosé"]
+    assert run("apply", str(tmp_path / "t.csv"), fixed, "-o", out).stdout.startswith("2 labels changed")
+    journal = Journal(path, fingerprint(data))
+    journal.add(Correction(3, "kind", "blue", Decision.KEEP, data=journal.data))
+    journal.close()
+    assert [each.row for each in read_corrections(path)] == [1, 2, 3]
+    for cut in range(whole.rfind(b"2,,"), len(whole) - 1):  # as a crash leaves it, between two bytes of é too
+        path.write_bytes(whole[:cut])
+        torn = whole[:cut].rpartition(b"\n")[2]
+        complete = torn.endswith(b",") and torn.count(b",") == 6
+        if not torn or complete:
+            assert len(read_corrections(path)) == 1 + complete
+            continue
+        with pytest.warns(UserWarning, match="not whole and is left out"):
+            assert [each.row for each in read_corrections(path)] == [1]
+        if cut % 10 == 0:
+            said = run("apply", str(tmp_path / "t.csv"), fixed, "-o", out, "--force")
+            assert said.stdout.startswith("1 labels changed")
+            assert "c.csv: the last line is not whole and is left out" in said.stderr
+            Journal(path, fingerprint(data)).close()
+            assert path.read_bytes() == whole[: whole.rfind(b"2,,")]
+    path.write_bytes(b"row,key,col")  # torn before the first decision
+    Journal(path, fingerprint(data)).close()
+    assert path.read_text() == HEADER
+    path.write_text("row,given,decision,label\n1,red,keep,")  # of one's own
+    assert [each.row for each in read_corrections(path)] == [1]
+    with pytest.raises(ValueError, match="other columns than a review writes"):
+        Journal(path, fingerprint(data))
+    path.write_bytes(whole.replace(b"ros", b"ros\xff"))
+    with pytest.raises(ValueError, match="line 3: byte 0xff is not utf-8"):
+        read_corrections(path)
+
+
 CELL = st.text(alphabet=st.sampled_from("ab,;\"' \t=é\n\r"), max_size=5)
 
 
@@ -190,7 +230,11 @@ def test_corrections_survive_their_file(keys: list[str], label: str) -> None:
     lines = [Correction(i + 1, "c", key, Decision.CHANGE, label, key) for i, key in enumerate(keys)]
     from lptml.report.corrections import parse_corrections
 
-    assert parse_corrections(HEADER + "".join(each.line() for each in lines)) == lines
+    whole = (HEADER + "".join(each.line() for each in lines)).encode()
+    assert parse_corrections(whole).decisions == lines
+    for cut in range(len(whole) - len(lines[-1].line().encode()), len(whole)):  # wherever the machine crashes
+        if b"\n" not in whole[:-1].removeprefix(HEADER.encode()):  # a label of several lines is refused
+            assert parse_corrections(whole[:cut]).decisions in ([], lines)
 
 
 def test_json(tmp_path: Path) -> None:

@@ -175,7 +175,10 @@ def test_halves_certify_each_other():
     assert found.accuracy[0] > 0.92
     assert found.accuracy[1] > 0.8
     assert "among the 89 they come from" in str(found)
-    assert len(cross_certify(X, y, most=50).radius) == 50
+    drawn = cross_certify(X, y, most=50)
+    assert len(drawn.radius) == 50
+    assert "among the 25 they come from (50 rows drawn at random of 178)." in str(drawn)
+    assert "drawn" not in str(found)
     for rows in ([0, 177], [0, 1, 177]):  # a half of one class, or of one point
         assert not cross_certify(X[rows], y[rows]).radius.any()
 

@@ -236,13 +236,20 @@ def test_settings_are_told_by_what_they_differ_in() -> None:
     assert alone == (["prior", "n_components", "temperature"], [["matrix 1", "1", "0.1"]])
 
 
-def test_progress_is_told_of_every_split(judged: Trust) -> None:
+def test_progress_is_told_of_every_split(judged: Trust, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[int, int]] = []
+
+    def certify(*_: object) -> str:
+        assert told[-1] == (8, 9)  # the bar must not stand full while answers are certified
+        return "certified"
+
+    monkeypatch.setattr("lptml.report.build.cross_certify", certify)
     model = LPTML_Supervised(
         max_trials=0, constraints="all", temperature=0.0, shrinkage=0.0, random_state=0
     ).fit(X, y)
     labels_report(model, X, y, judged=judged, repeats=2, progress=lambda *now: told.append(now))
-    assert told == [(done, 8) for done in range(9)]  # two halves, twice, before and after correction
+    splits = [(done, 9) for done in range(9)]  # two halves, twice, before and after correction
+    assert told == [*splits, (1, 1)]
 
 
 def test_any_estimator_with_components(judged: Trust) -> None:

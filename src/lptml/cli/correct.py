@@ -10,7 +10,7 @@ import click
 from lptml._cells import fingerprint
 from lptml.cli.errors import InputError, quoted
 from lptml.cli.options import DATA, Sectioned, common, force_option, label_option, load_table, reading
-from lptml.cli.output import check_outputs, emit, replacing, table_kind
+from lptml.cli.output import check_outputs, emit, note, replacing, table_kind
 from lptml.cli.readers import read_bytes
 
 
@@ -92,11 +92,13 @@ def apply(
 
 def decisions(path: str) -> list[Any]:
     """All decisions of a corrections file, or one line that says what is wrong with it."""
-    from lptml.cli.readers import decode
     from lptml.report.corrections import parse_corrections
 
     name, content = read_bytes(path)
     try:
-        return parse_corrections(decode(name, content, "utf-8"))
+        file = parse_corrections(content)
     except ValueError as problem:
         raise InputError(f"is no corrections file: {problem}", name) from None
+    if file.warning:
+        note(f"note: {name}: {file.warning}")
+    return file.decisions

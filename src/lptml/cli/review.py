@@ -80,7 +80,7 @@ def review(
     points = prepared(table, options, label)
     file = corrections or f"{Path(data).stem}.corrections.csv"
     if Path(file).exists():
-        decisions(file)  # in one line what is wrong with it
+        decisions(file)  # says in one line what is wrong with it
     with _closing(file, table.digest, Journal) as journal:
         session = Session(points, options, title, file)
         if accept:
@@ -125,7 +125,8 @@ class Session:
 
     def __init__(self, points: Points, options: dict[str, Any], title: str | None, file: str) -> None:
         self.points, self.options, self.title, self.file = points, options, title, file
-        self.labels = dict(zip(points.table.row_numbers.tolist(), map(str, points.y.tolist())))  # type: ignore[union-attr]
+        assert points.y is not None
+        self.labels = dict(zip(points.table.row_numbers.tolist(), map(str, points.y.tolist())))
         self.page: Any = None
         self.judged: Any = None
 

@@ -221,13 +221,20 @@ class CertifiedKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray (n_samples,) of int
         """
+        return self._answers(X, attack)[1]
+
+    def _answers(self, X: Any, attack: str = "flip") -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """The answer for each point, and how many changes provably leave it as it is."""
         if attack not in ATTACKS:
             raise ValueError(f"attack must be one of {', '.join(ATTACKS)}, got {attack!r}")
-        radii = [self._radius(ballot, attack) for ballot in self._ballots(X)]
+        answers, radii = [], []
+        for ballot in self._ballots(X):
+            answers.append(decide(ballot, self.codes_, len(self.classes_)).answer)
+            radii.append(self._radius(ballot, attack))
         radius = np.concatenate(radii)
         if self.n_neighbors == "auto" or attack != "flip":  # a class that vanishes would change the voters
             radius = np.minimum(radius, np.bincount(self.codes_).min() - 1)
-        return radius
+        return self.classes_[np.concatenate(answers)], radius
 
     def _radius(self, ballot: Ballot, attack: str) -> NDArray[np.int64]:
         K, N = len(self.classes_), len(self.codes_)
@@ -262,11 +269,10 @@ class CertifiedKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "points_")
         counts = budget_counts(budgets, len(self.points_))
         truth = column_or_1d(y)
-        radius = self.certified_radius(X, attack=attack)
+        answers, radius = self._answers(X, attack)
         if len(truth) != len(radius):
             raise ValueError(f"y has {len(truth)} labels for {len(radius)} points")
-        right = self.predict(X) == truth
-        return np.array([np.mean(right & (radius >= count)) for count in counts])
+        return _certified(answers == truth, radius, counts)
 
     def attacked_accuracy(self, X: Any, y: Any, budgets: ArrayLike = BUDGETS) -> FloatArray:
         """Share of answers that are right and that no attack found on the labels changes.
@@ -306,14 +312,21 @@ class CrossCertified:
     accuracy: FloatArray
     """(n_budgets,): certified accuracy"""
     radius: NDArray[np.int64]
-    """(n_samples,): wrong labels that leave the answer as it is"""
+    """(n_drawn,): wrong labels that leave the answer as it is"""
     n_training: int
     """Labels in the smaller half"""
+    n_rows: int
+    """Rows that there are; where they are more than ``radius`` has, those of ``radius`` were drawn."""
 
     def __str__(self) -> str:
         flips = int(np.median(self.radius))
         labels = "1 wrong label" if flips == 1 else f"{flips} wrong labels"
-        return f"Half of the answers would survive {labels} among the {self.n_training} they come from."
+        drawn = ""
+        if len(self.radius) < self.n_rows:
+            drawn = f" ({len(self.radius):,} rows drawn at random of {self.n_rows:,})"
+        return (
+            f"Half of the answers would survive {labels} among the {self.n_training:,} they come from{drawn}."
+        )
 
 
 def cross_certify(
@@ -346,10 +359,16 @@ def cross_certify(
     for side in (0, 1):
         train, test = rows[half != side], rows[half == side]
         model = CertifiedKNeighborsClassifier().fit(X[train], y[train])
-        radius[half == side] = model.certified_radius(X[test])
-        accuracy.append(model.certified_accuracy(X[test], y[test], budgets))
-    share = np.bincount(half, minlength=2) / len(rows)
-    return CrossCertified(share @ np.array(accuracy), radius, int(np.bincount(half, minlength=2).min()))
+        answers, radius[half == side] = model._answers(X[test])
+        counts = budget_counts(budgets, len(train))
+        accuracy.append(_certified(answers == y[test], radius[half == side], counts))
+    sizes = np.bincount(half, minlength=2)
+    return CrossCertified(sizes / len(rows) @ np.array(accuracy), radius, int(sizes.min()), len(y))
+
+
+def _certified(right: NDArray[np.bool_], radius: NDArray[np.int64], counts: NDArray[np.int64]) -> FloatArray:
+    """Share of answers that are right and survive so many changes, for each count."""
+    return np.array([np.mean(right & (radius >= count)) for count in counts])
 
 
 def budget_counts(budgets: ArrayLike, n_points: int) -> NDArray[np.int64]:

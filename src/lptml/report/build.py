@@ -69,7 +69,7 @@ def labels_report(
     source : Source, optional
         Where the rows came from, so that the corrections fit the file; decisions that were made already.
     progress : callable, optional
-        Called as ``progress(done, total)`` before each fit of the cross-validation.
+        Called as ``progress(done, total)`` after each step: the fits of cross-validation, the certificate.
 
     Returns
     -------
@@ -108,8 +108,13 @@ def labels_report(
         corrected=classes[np.where(np.isin(np.arange(len(codes)), wrong), judged.suggested, codes)],
         k=neighbors,
         repeats=repeats,
-        progress=progress,
+        progress=None if progress is None else lambda done, steps: progress(done, steps + 1),
     )
+    certified = ""
+    if accuracy:  # the last step of the progress
+        certified = f" {cross_certify(points, codes)}"
+    if progress is not None:
+        progress(1, 1)
     n, d, K = *points.shape, len(classes)
     L = estimator.components_
     features = views.feature_names(estimator, d, None if feature_names is None else list(feature_names))
@@ -144,8 +149,8 @@ def labels_report(
     }
     tiles, summary = words.labels_headline(judged, accuracy)
     notes = words.for_labels(estimator, judged, neighbors, splits)
-    if accuracy:
-        notes["accuracy"] += f" {cross_certify(points, codes)}"
+    if certified:
+        notes["accuracy"] += certified
     return Page(
         meta=words.meta(title, f"{n:,} rows, {d} features, {K} classes", data, classes.tolist())
         | {"suspects_title": "Review", "accuracy_title": "Before and after", "noticed": list(noticed)},

@@ -15,19 +15,22 @@ stand behind an apostrophe.
 
 from __future__ import annotations
 
+import codecs
+import contextlib
 import csv
 import enum
 import io
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lptml._cells import as_text, restored, written
+from lptml._cells import as_text, fingerprint, restored, written
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["Correction", "Decision", "Journal", "apply_corrections", "read_corrections", "trusted_rows"]
 
 COLUMNS = ("row", "key", "column", "given", "decision", "label", "data")
+_FINGERPRINT = len(fingerprint(b""))
 
 
 class Decision(enum.Enum):
@@ -100,21 +104,83 @@ class Correction:
         return ",".join(written(cell) if cell != "" else "" for cell in cells) + "\n"
 
 
-def parse_corrections(text: str) -> list[Correction]:
-    """All decisions of a file in their order; a last line that was never finished is left out."""
-    if text and not text.endswith("\n"):
-        text = text[: text.rfind("\n") + 1]
-    reader = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
-    found = []
+@dataclass(frozen=True)
+class CorrectionsFile:
+    """What a corrections file holds.
+
+    Attributes
+    ----------
+    header : tuple of str
+        The names of its columns.
+    decisions : list of Correction
+        All of them in their order, taken back or not.
+    torn : bytes
+        Its last line, where that has no end and is not a whole decision.
+    """
+
+    header: tuple[str, ...]
+    decisions: list[Correction]
+    torn: bytes = b""
+
+    @property
+    def warning(self) -> str:
+        """What is left out, in words; empty if nothing is."""
+        shown = self.torn.decode("utf-8", "replace")
+        return f"the last line is not whole and is left out: {shown!r}" if self.torn else ""
+
+
+def parse_corrections(content: bytes) -> CorrectionsFile:
+    """Read a corrections file; anything malformed but the last line is a ValueError.
+
+    A last line without an end counts if nothing of it can be missing: editors leave the end out, and a crash
+    of the machine may tear a line anywhere.
+    """
+    end = content.rfind(b"\n") + 1
+    body, last = _decoded(content[:end]), content[end:]
+    if last.strip():
+        with contextlib.suppress(UnicodeDecodeError, ValueError):
+            whole = _parsed(body + _decoded(last))
+            if _is_whole(last, whole):
+                return whole
+    return replace(_parsed(body), torn=last.strip() and last)
+
+
+def _is_whole(last: bytes, file: CorrectionsFile) -> bool:
+    """Whether a last line without an end has all its columns, and the last of them in full."""
+    if not file.decisions:
+        return not ",".join(COLUMNS).startswith(last.decode())
+    cells = _records(last.decode())[-1][1]
+    return len(cells) >= len(file.header) and len(file.decisions[-1].data) in (0, _FINGERPRINT)
+
+
+def _decoded(content: bytes) -> str:
     try:
-        header = [cell.strip() for cell in next(reader, [])]
-        for cells in reader:
-            if cells:
-                named = dict(zip(header, map(restored, cells)))
-                found.append(Correction.from_cells(named))
-    except (csv.Error, ValueError) as problem:
+        return content.removeprefix(codecs.BOM_UTF8).decode("utf-8")
+    except UnicodeDecodeError as problem:
+        line = content[: problem.start].count(b"\n") + 1
+        raise ValueError(f"line {line}: byte 0x{content[problem.start]:02x} is not utf-8") from None
+
+
+def _records(text: str) -> list[tuple[int, list[str]]]:
+    """The cells of each line that has any, with the number of the line."""
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        return [(reader.line_num, cells) for cells in reader if cells]
+    except csv.Error as problem:
         raise ValueError(f"line {reader.line_num}: {problem}") from None
-    return found
+
+
+def _parsed(text: str) -> CorrectionsFile:
+    """The first line has the names of the columns, each other line a correction."""
+    records = _records(text)
+    header = tuple(cell.strip() for cell in records[0][1]) if records else ()
+    found = []
+    for line, cells in records[1:]:
+        try:
+            found.append(Correction.from_cells(dict(zip(header, map(restored, cells)))))
+        except ValueError as problem:
+            raise ValueError(f"line {line}: {problem}") from None
+    return CorrectionsFile(header, found)
 
 
 def read_corrections(path: str | os.PathLike[str]) -> list[Correction]:
@@ -128,8 +194,16 @@ def read_corrections(path: str | os.PathLike[str]) -> list[Correction]:
     Returns
     -------
     list of Correction
+
+    Warns
+    -----
+    UserWarning
+        Where the last line was torn, as by a crash of the machine, and is left out.
     """
-    return standing(parse_corrections(Path(path).read_text("utf-8")))
+    file = parse_corrections(Path(path).read_bytes())
+    if file.warning:
+        warnings.warn(f"{path}: {file.warning}", UserWarning, stacklevel=2)
+    return standing(file.decisions)
 
 
 def standing(decisions: Iterable[Correction]) -> list[Correction]:
@@ -256,8 +330,13 @@ class Journal:
     def __init__(self, path: str | os.PathLike[str], data: str) -> None:
         self.path = Path(path)
         self.data = data
-        text = self.path.read_text("utf-8") if self.path.exists() else ""
-        self.decisions = parse_corrections(text)
+        content = self.path.read_bytes() if self.path.exists() else b""
+        file = parse_corrections(content)
+        self.decisions = file.decisions
+        if file.header and file.header != COLUMNS:
+            raise ValueError(
+                f"{path}: has other columns than a review writes ({','.join(COLUMNS)}); choose another name"
+            )
         for each in self.decisions:
             if each.data and data and each.data != data:
                 raise ValueError(
@@ -265,8 +344,10 @@ class Journal:
                     "start anew without it"
                 )
         self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
-        if text and not text.endswith("\n"):
-            os.ftruncate(self._file, len(text[: text.rfind("\n") + 1].encode()))
+        if file.torn:
+            os.ftruncate(self._file, len(content) - len(file.torn))
+        elif content and not content.endswith(b"\n"):
+            self._write("\n")
         if os.fstat(self._file).st_size == 0:
             self._write(",".join(COLUMNS) + "\n")
 
