@@ -183,3 +183,10 @@ def test_time_limits_of_many_features():
     assert separation.solve_seconds > 1.0
     certified = certify(pairs, np.eye(45), time_limit=0.2)
     assert certified.verify() >= certified.lower_bound >= 0
+
+
+def test_an_exact_solve_ends_at_the_deadline():
+    pairs = noisy(150, 4, share=0.1)
+    separation, every = Separation(pairs, 0), np.arange(pairs.n)
+    assert separation.among(every, np.random.default_rng(0), np.inf)[0] is not None
+    assert separation.among(every, np.random.default_rng(0), 0.0) == (None, None)

@@ -18,7 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import qr
 
-from lptml._threads import share_out
+from lptml._limits import OutOfTime, until
+from lptml._threads import share_out, single_threaded
 from lptml.constraints import ConstraintSet, Floats, Ints
 from lptml.exact import exact_lptml, make_objective
 from lptml.exact.sdp import Status
@@ -61,7 +62,8 @@ class Separation:
         self.exponents = feature_exponents(constraints)
         self.keenness = 30.0  # dear constraints stay away with probability 1 - exp(-keenness * price)
         self.solve_seconds = _SOLVE * constraints.d**5
-        self._prepare_hull()
+        with single_threaded():
+            self._prepare_hull()
 
     def _prepare_hull(self) -> None:
         """Vectors in units of their bounds, in even coordinates of the span of the upper bounds."""
@@ -92,7 +94,7 @@ class Separation:
         lower = self.rng.permutation(self.lower)
         if not len(lower):
             return
-        at_once = max(4, int(_PIVOTS_AT_ONCE / (self.U.size * self.U.shape[1])))
+        at_once = max(1, int(_PIVOTS_AT_ONCE / (self.U.size * self.U.shape[1])))
         for start in range(0, len(lower), at_once):
             if time.monotonic() >= deadline:
                 return
@@ -120,16 +122,17 @@ class Separation:
             self.lower = np.flatnonzero(self.inside)  # the others never will be
 
     def has_time(self, deadline: float) -> bool:
-        """Whether exact solves will end before a deadline."""
+        """Whether exact solves are likely to end before a deadline."""
         return time.monotonic() + 1.5 * self.solve_seconds <= deadline
 
-    def by_leaving_out(self, price: Floats) -> tuple[list[Contradiction], list[Floats]]:
+    def by_leaving_out(self, price: Floats, deadline: float) -> tuple[list[Contradiction], list[Floats]]:
         """Contradictions of what is left when dear constraints are left out, and metrics that satisfy it."""
         draws = self.rng.spawn(_DRAWS if self.solve_seconds < 0.05 else 2)
         began = time.monotonic()
 
         def draw(rng: np.random.Generator) -> tuple[Contradiction | None, Floats | None]:
-            return self.among(np.flatnonzero(rng.random(len(price)) < np.exp(-self.keenness * price)), rng)
+            rest = np.flatnonzero(rng.random(len(price)) < np.exp(-self.keenness * price))
+            return self.among(rest, rng, deadline)
 
         results = share_out(draw, draws)
         self.solve_seconds = max(self.solve_seconds, 2.0 * (time.monotonic() - began) / len(draws))
@@ -138,12 +141,19 @@ class Separation:
         self.keenness *= 0.9 if 2 * len(metrics) > len(results) else 1.05
         return [each for each, _ in results if each is not None], metrics
 
-    def among(self, rest: Ints, rng: np.random.Generator) -> tuple[Contradiction | None, Floats | None]:
+    def among(
+        self, rest: Ints, rng: np.random.Generator, deadline: float
+    ) -> tuple[Contradiction | None, Floats | None]:
         """A contradiction among these constraints, or a metric for them; neither if neither is proven."""
         c = self.constraints
         if not len(rest):
             return None, np.zeros((c.d, c.d))
-        exact = exact_lptml(c.take(rest), make_objective("trace", c.d), rng=rng, minimal=c.D <= _IRREDUCIBLE)
+        objective = make_objective("trace", c.d)
+        try:
+            with until(deadline):
+                exact = exact_lptml(c.take(rest), objective, rng=rng, minimal=c.D <= _IRREDUCIBLE)
+        except OutOfTime:
+            return None, None
         if exact.status is Status.OPTIMAL:
             return None, exact.A
         if exact.status is not Status.INFEASIBLE or exact.certificate is None:

@@ -271,7 +271,8 @@ class _Run:
         self, removed: NDArray[np.bool_], rng: np.random.Generator
     ) -> tuple[Contradiction | None, Floats | None]:
         """A contradiction among the pairs of the points that are left, or a metric for them."""
-        return self.separation.among(np.flatnonzero(~removed[self.points].any(axis=1)), rng)
+        left = np.flatnonzero(~removed[self.points].any(axis=1))
+        return self.separation.among(left, rng, self.deadline)
 
     def _with_fewer(self, found: Contradiction, rng: np.random.Generator) -> Contradiction:
         """A contradiction of fewer points: each is left out if the pairs of the others still contradict."""
@@ -280,7 +281,7 @@ class _Run:
             if point not in points or not self.separation.has_time(self.deadline):
                 continue
             others = np.isin(self.points, points[points != point]).all(axis=1)
-            smaller, _ = self.separation.among(np.flatnonzero(others), rng)
+            smaller, _ = self.separation.among(np.flatnonzero(others), rng, self.deadline)
             if smaller is not None:
                 found, points = smaller, np.unique(self.points[smaller.members])
         return found

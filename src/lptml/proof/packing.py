@@ -82,7 +82,7 @@ class PackingSearch:
         else:
             self._pause -= 1
         while time.monotonic() < until and self.separation.has_time(deadline):
-            some, more = self.separation.by_leaving_out(price)
+            some, more = self.separation.by_leaving_out(price, deadline)
             metrics += more
             new += self._add(some)
         if self.found and (new or not len(self.shares)):
