@@ -51,7 +51,7 @@ class _EmbedTuples:
         indices = len(shape) == 2 and shape[1] == self._tuple_size != self.n_features_in_
         if len(shape) == 3 or (indices and self.preprocessor_ is not None):
             return self._embedded(X)
-        return super().transform(X)  # type: ignore[misc]
+        return super().transform(X)  # type: ignore[misc]  # of the class that this one is mixed into
 
     def _embedded(self: Any, tuples: Any) -> FloatArray:
         embedded: FloatArray = self._tuples(tuples, self._tuple_size) @ self._live_components().T

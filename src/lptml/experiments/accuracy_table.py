@@ -121,6 +121,6 @@ def _draw(table: dict[str, Any], options: Options, folder: Path) -> list[str]:
         ax.set_xlim(max(0.0, np.floor(lowest * 20) / 20 - 0.01), 1.012)
     handles, _ = axes.flat[0].get_legend_handles_labels()
     if handles:
-        axes.flat[0].legend(handles[:1], ["published value"], fontsize=7, loc="lower left")
+        figure.legend(handles[:1], ["published value"], fontsize=8, loc="outside lower center")
     figure.suptitle("4-NN accuracy, mean and standard deviation over executions", fontsize=11)
     return save(figure, folder, NAME)

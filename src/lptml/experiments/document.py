@@ -63,9 +63,10 @@ def _opening(records: dict[str, Record]) -> str:
     return f"""
 # The paper, reproduced
 
-This page is written by `lptml reproduce all --repeats {options["repeats"]} --few-repeats {options["few_repeats"]}
---noise-repeats {options["noise_repeats"]} --document docs/reproduction.md` ({options["mode"]} mode, seed
-{options["seed"]}); every number on it is measured by that run, except those in columns headed "paper".
+This page is written by `lptml reproduce all --repeats {options["repeats"]}
+--few-repeats {options["few_repeats"]} --noise-repeats {options["noise_repeats"]}
+--document docs/reproduction.md` ({options["mode"]} mode, seed {options["seed"]}); every
+number on it is measured by that run, except those in columns headed "paper".
 Protocol: {options["folds"]}-fold cross-validation, k-NN with k = {options["neighbors"]}, up to
 {options["repeats"]} executions for accuracies, {options["noise_repeats"]} under uniform label noise,
 {options["few_repeats"]} under other attacks and for the curves (each table says how many the run had time
@@ -77,8 +78,8 @@ NCA (scikit-learn), ITML, LMNN, MMC, MCML, LFDA, RCA ([our implementations](base
 (Algorithm 2 as published: no refinement, u at the 10th and l at the 90th percentile, all training pairs; t =
 {options["trials"]} trials up to {options["plain_dimension"]} features, and above that fewer in proportion to
 1 / d^3, because its cost a trial grows like d^3 and the hour would go to nothing else) and of *LPTML*
-(`LPTML_SupervisedCV` with its defaults). *LPTML robust k-NN* is `RobustKNeighborsClassifier`. Peers get the setting in which
-each was strongest here: ITML gamma = 10, LFDA 20 neighbours, MMC 1000 pairs of each kind.
+(`LPTML_SupervisedCV` with its defaults). *LPTML robust k-NN* is `RobustKNeighborsClassifier`. Peers get the
+setting in which each was strongest here: ITML gamma = 10, LFDA 20 neighbours, MMC 1000 pairs of each kind.
 
 {cut}lptml {found["lptml"]}, Python {found["python"]}, NumPy {found["numpy"]}, SciPy {found["scipy"]},
 scikit-learn {found["scikit-learn"]}, Numba {found["numba"]}.

@@ -15,10 +15,6 @@ from lptml.points.scatter import WithinClass, clipped, robust_scale, whitening, 
 
 __all__ = ["NAMES", "discriminant", "make_prior", "standardised", "within"]
 
-#: The squared length, after whitening, of the directions that do not separate the classes, all together,
-#: beside the one that those together have which do: alike. (On the 13 development sets of
-#: docs/generalisation.md 74.2 on average; .3 and 3: 74.0.)
-REST = 1.0
 NAMES = ("identity", "standardized", "within", "discriminant")
 
 
@@ -54,7 +50,7 @@ def make_prior(name: str, X: Floats, codes: Ints, weight: Floats | None = None) 
     fit = within_class(clipped(X), codes, int(codes.max()) + 1, w)
     if name == "within":
         return within(fit, scale)
-    return discriminant(fit, scale, np.bincount(codes, weights=w) / w.sum(), REST)
+    return discriminant(fit, scale, np.bincount(codes, weights=w) / w.sum())
 
 
 def standardised(X: Floats) -> Floats:
@@ -70,13 +66,13 @@ def within(fit: WithinClass, scale: Floats) -> Floats:
     return whitening(fit.scatter) / scale
 
 
-def discriminant(fit: WithinClass, scale: Floats, share: Floats, rest: float) -> Floats:
+def discriminant(fit: WithinClass, scale: Floats, share: Floats) -> Floats:
     """``within``, with the directions that separate the centres of the classes stretched.
 
     After whitening, the squared length of these K - 1 directions is 1 / (K - 1) each, and of every direction
-    ``rest`` / d besides; ``share`` (K,) is how much of the points each class has. Alike, however far the
-    centres lie apart in each: the classes that are close together in all but one of them are those that
-    neighbours confuse.
+    1 / d besides: together, those that separate and all of them get the same. ``share`` (K,) is how much of
+    the points each class has. Alike, however far the centres lie apart in each: the classes that are close
+    together in all but one of them are those that neighbours confuse.
     """
     L = whitening(fit.scatter)
     centres = (fit.centres - share @ fit.centres) @ L.T * np.sqrt(share)[:, None]  # (K, d)
@@ -85,5 +81,5 @@ def discriminant(fit: WithinClass, scale: Floats, share: Floats, rest: float) ->
     _, lengths, Q = np.linalg.svd(centres)
     separating = np.zeros(len(Q))
     separating[: len(lengths)] = lengths > 1e-6 * max(float(lengths.max(initial=0.0)), 1e-300)
-    squares = separating / max(float(separating.sum()), 1.0) + rest / len(Q)
+    squares = separating / max(float(separating.sum()), 1.0) + 1.0 / len(Q)
     return np.asarray((np.sqrt(squares)[:, None] * Q) @ L / scale)

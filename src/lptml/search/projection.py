@@ -66,4 +66,6 @@ class ProjectedPartitions:
 def projected(source: Source | PartitionedSource, P: Floats) -> Source | PartitionedSource:
     """The source with its vectors mapped by P (r, d)."""
     project = getattr(source, "projected", None)
-    return ProjectedPartitions(source, P) if project is None else project(P)  # type: ignore[arg-type]
+    if project is not None:
+        return project(P)
+    return ProjectedPartitions(source, P)  # type: ignore[arg-type]  # those without it are partitioned
