@@ -21,7 +21,7 @@ from tests.cli.corpus import QUICK
 
 from lptml.cli.app import cli
 from lptml.cli.errors import OUTPUT, USAGE
-from lptml.cli.output import Kind, delimited_text, kind_of, write_columns
+from lptml.cli.output import FileKind, delimited_text, kind_of, write_columns
 
 unix = pytest.mark.skipif(sys.platform == "win32", reason="links and pipes of Unix")
 ROWS = "id,x,z,label\n" + "".join(f"r{i},{i % 5},{i % 3},{'ab'[i % 2]}\n" for i in range(12))
@@ -86,8 +86,8 @@ def test_standard_input_from_a_file_is_that_file(folder: Path, monkeypatch: pyte
     with open("data.csv") as stream:
         monkeypatch.setattr(sys, "stdin", stream)
         with pytest.raises(OutputError, match="reads that file"):
-            check_outputs(("data.csv", Kind.TEXT), inputs=("-",), force=False)
-        check_outputs(("new.csv", Kind.TEXT), inputs=("-",), force=False)
+            check_outputs(("data.csv", FileKind.TEXT), inputs=("-",), force=False)
+        check_outputs(("new.csv", FileKind.TEXT), inputs=("-",), force=False)
 
 
 def test_two_outputs_are_two_files(folder: Path) -> None:
@@ -137,27 +137,27 @@ def test_a_result_replaces_a_result_of_its_kind_and_no_other(folder: Path, name:
 def test_an_empty_file_is_nothing_to_lose(folder: Path) -> None:
     Path("new").touch()
     run(*results("new")["model"])
-    assert kind_of("new") is Kind.MODEL
+    assert kind_of("new") is FileKind.MODEL
 
 
 def test_kinds_by_content(folder: Path) -> None:
-    def kind(content: bytes) -> Kind | None:
+    def kind(content: bytes) -> FileKind | None:
         Path("f").write_bytes(content)
         return kind_of("f")
 
-    assert kind(b"a,b\n1,2\n") is Kind.TEXT
-    assert kind("ä;b\n1;2\n".encode() * 20_000) is Kind.TEXT  # cut amid a line, perhaps amid a letter
-    assert kind(b"z1\n0.5\n-1e3\n") is Kind.TEXT
-    assert kind(b"import os\nimport sys\n") is Kind.OTHER
-    assert kind(b"a,b\n1\n") is Kind.OTHER
-    assert kind(b'a,b\n1,"2\n') is Kind.OTHER
-    assert kind(b"a,\xff\n1,2\n") is Kind.OTHER
+    assert kind(b"a,b\n1,2\n") is FileKind.TEXT
+    assert kind("ä;b\n1;2\n".encode() * 20_000) is FileKind.TEXT  # cut amid a line, perhaps amid a letter
+    assert kind(b"z1\n0.5\n-1e3\n") is FileKind.TEXT
+    assert kind(b"import os\nimport sys\n") is FileKind.OTHER
+    assert kind(b"a,b\n1\n") is FileKind.OTHER
+    assert kind(b'a,b\n1,"2\n') is FileKind.OTHER
+    assert kind(b"a,\xff\n1,2\n") is FileKind.OTHER
     assert kind(b"") is None
     assert kind_of("none") is None
     np.savez("arrays.npz", X=np.eye(2))
-    assert kind_of("arrays.npz") is Kind.ARRAYS
+    assert kind_of("arrays.npz") is FileKind.ARRAYS
     run("fit", "data.csv", *LABEL, *QUICK, "-o", "n.npz", "--checkpoint", "c.npz")
-    assert kind_of("c.npz") is Kind.CHECKPOINT
+    assert kind_of("c.npz") is FileKind.CHECKPOINT
 
 
 @unix
@@ -170,7 +170,7 @@ def test_a_pipe_stays_a_pipe(folder: Path, result: str) -> None:
     run(*results("pipe")[result])
     reader.join()
     Path("copy").write_bytes(heard[0])
-    assert kind_of("copy") is {"model": Kind.MODEL, "page": Kind.PAGE, "table": Kind.TEXT}[result]
+    assert kind_of("copy") is {"model": FileKind.MODEL, "page": FileKind.PAGE, "table": FileKind.TEXT}[result]
     assert stat.S_ISFIFO(os.stat("pipe").st_mode)
 
 

@@ -35,7 +35,7 @@ def tiny(monkeypatch):
     """A stand-in table of two rows, so that the whole path runs without the real data."""
     text = "1,0.5,a\n2,-0.0,b\n"
     X, labels = np.array([[1.0, 0.5], [2.0, 0.0]]), np.array(["a", "b"])
-    table = _uci.Table(
+    table = _uci.UCITable(
         "tiny",
         "tiny",
         "nobody",

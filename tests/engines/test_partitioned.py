@@ -186,7 +186,7 @@ def test_values_do_not_depend_on_the_block(pairs: Any) -> None:
     for features in (False, True):
         columns = {"label": pairs.y, "left": pairs.indices[:, 0], "right": pairs.indices[:, 1]}
         layout = _readers.Layout()
-        table = _readers.Table.from_points(pairs.X)
+        table = _readers.PointTable.from_points(pairs.X)
         if features:
             V = pairs.source().take(np.arange(len(pairs.y))).V
             columns = {"label": pairs.y} | {f"v{k}": V[:, k] for k in range(3)}
@@ -216,7 +216,7 @@ def test_a_partition_that_changes_is_noticed(pairs: Any) -> None:
     from lptml.engines._partitions import LocalMapper, number
 
     part = Shrinking({"left": pairs.indices[:, 0], "right": pairs.indices[:, 1], "label": pairs.y})
-    table = _readers.Table.from_points(pairs.X)
+    table = _readers.PointTable.from_points(pairs.X)
     source = number([part], _readers.Layout(), (1.0, 1.0), LocalMapper(), lambda: table)
     with pytest.raises(PartitionError, match="had 6000 rows and now has 5999"):
         source.cost(np.eye(3))

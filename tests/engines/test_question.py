@@ -84,7 +84,7 @@ def test_a_cluster_that_does_not_start_is_named(monkeypatch: pytest.MonkeyPatch)
 def test_a_deserted_cluster_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "_DESERTED_SECONDS", 0.0)
     client = Silent()
-    client.nthreads = dict  # type: ignore[method-assign, assignment]
+    client.nthreads = dict  # type: ignore[method-assign, assignment]  # a cluster without workers
     flight = engine._Flight(client)
     flight.submit("tag", len, ())
     with pytest.raises(EngineLost, match="no worker"):

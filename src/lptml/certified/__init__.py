@@ -7,11 +7,11 @@
 
 from lptml.certified.attacks import attack_labels
 from lptml.certified.voters import Voters, find_voters
-from lptml.certified.votes import Ballot, Decision, decide, flip_radius, point_radius
+from lptml.certified.votes import Ballot, Outcome, decide, flip_radius, point_radius
 
 __all__ = [
     "Ballot",
-    "Decision",
+    "Outcome",
     "Voters",
     "attack_labels",
     "decide",

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from lptml.constraints.checks import Floats, Ints
 
-__all__ = ["Ballot", "Decision", "decide", "flip_radius", "point_radius"]
+__all__ = ["Ballot", "Outcome", "decide", "flip_radius", "point_radius"]
 
 _TOLERANCE = 1e-9  # a lead of weights below this is none: sums are rounded
 
@@ -48,7 +48,7 @@ class Ballot:
 
 
 @dataclass(frozen=True, eq=False)
-class Decision:
+class Outcome:
     """The outcome under one labelling."""
 
     votes: Ints
@@ -61,7 +61,7 @@ class Decision:
     """(q,)"""
 
 
-def decide(ballot: Ballot, codes: Ints, n_classes: int) -> Decision:
+def decide(ballot: Ballot, codes: Ints, n_classes: int) -> Outcome:
     """Count both votes.
 
     Parameters
@@ -85,7 +85,7 @@ def decide(ballot: Ballot, codes: Ints, n_classes: int) -> Decision:
     scores = ballot.weights @ member
     first = _lead(votes) >= ballot.doubt
     answer = np.where(first, votes.argmax(axis=1), scores.argmax(axis=1))
-    return Decision(votes, scores, first, answer.astype(np.int64))
+    return Outcome(votes, scores, first, answer.astype(np.int64))
 
 
 def flip_radius(ballot: Ballot, codes: Ints, n_classes: int) -> Ints:

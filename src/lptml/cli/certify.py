@@ -20,7 +20,7 @@ from lptml.cli.options import (
     prepared,
     reading,
 )
-from lptml.cli.output import Kind, check_outputs, emit, note
+from lptml.cli.output import FileKind, check_outputs, emit, note
 from lptml.cli.pairs import read_pairs
 
 _EVERY = 5.0  # seconds between two lines of progress
@@ -83,7 +83,7 @@ def certify(
     if output == "-":
         raise click.UsageError("a proof is a binary file: name it with -o FILE")
     check_outputs(
-        *([] if output is None else [(output, Kind.PROOF)]),
+        *([] if output is None else [(output, FileKind.PROOF)]),
         inputs=(data, pairs, None if resume == output else resume),
         force=force,
     )

@@ -29,7 +29,7 @@ from lptml.cli.options import (
     reading_words,
     tuples_options,
 )
-from lptml.cli.output import Kind, check_outputs, emit
+from lptml.cli.output import FileKind, check_outputs, emit
 from lptml.cli.pairs import Pairs, Tuples, read_pairs, read_tuples
 from lptml.cli.parameters import learner
 from lptml.cli.report import given_corrections, judged, make_page, write_page
@@ -83,7 +83,11 @@ def fit(
         raise click.UsageError("standard output is for the summary: name the page with --report FILE")
     if report is None and options["n_neighbors"] and not options["cross_validate"]:
         raise click.UsageError("--n-neighbors has no use with --no-cross-validate and without --report")
-    outputs = [(target, Kind.MODEL), (report, Kind.PAGE), (options["checkpoint"], Kind.CHECKPOINT)]
+    outputs = [
+        (target, FileKind.MODEL),
+        (report, FileKind.PAGE),
+        (options["checkpoint"], FileKind.CHECKPOINT),
+    ]
     check_outputs(
         *((path, kind) for path, kind in outputs if path is not None),
         inputs=(data, pairs, triplets, quadruplets, corrections, options["regularizer"]),

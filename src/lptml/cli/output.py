@@ -30,7 +30,7 @@ from lptml.cli.errors import InputError, OutputError, visible
 Cells = list[Any] | np.ndarray[Any, Any]
 
 
-class Kind(enum.Enum):
+class FileKind(enum.Enum):
     """What a file holds, in words for messages; a result replaces only results of its own kind."""
 
     MODEL = "a model"
@@ -43,13 +43,15 @@ class Kind(enum.Enum):
     OTHER = "something else"
 
 
-def table_kind(path: str) -> Kind:
+def table_kind(path: str) -> FileKind:
     """The kind of table that is written to a file of that name."""
     suffix = Path(path).suffix.lower()
-    return {".parquet": Kind.PARQUET, ".pq": Kind.PARQUET, ".npz": Kind.ARRAYS}.get(suffix, Kind.TEXT)
+    return {".parquet": FileKind.PARQUET, ".pq": FileKind.PARQUET, ".npz": FileKind.ARRAYS}.get(
+        suffix, FileKind.TEXT
+    )
 
 
-def check_outputs(*outputs: tuple[str, Kind], inputs: Iterable[str | None], force: bool) -> None:
+def check_outputs(*outputs: tuple[str, FileKind], inputs: Iterable[str | None], force: bool) -> None:
     """Refuse, before any work, to write where nothing can be written or where something would be lost.
 
     An output is no input of the same command, no two outputs are one file, and an existing file of another
@@ -61,7 +63,7 @@ def check_outputs(*outputs: tuple[str, Kind], inputs: Iterable[str | None], forc
         for source in inputs:
             if source is not None and _same_file(path, source):
                 raise OutputError(f"{path}: this command reads that file; choose another name for the result")
-        if not (force or streams or kind is Kind.CHECKPOINT):  # which is read, and refused there
+        if not (force or streams or kind is FileKind.CHECKPOINT):  # which is read, and refused there
             found = kind_of(path)
             if found not in (None, kind):
                 raise OutputError(
@@ -99,7 +101,7 @@ def _same_file(output: str, source: str) -> bool:
     return stat.S_ISREG(written.st_mode) and os.path.samestat(read, written)
 
 
-def kind_of(path: str) -> Kind | None:
+def kind_of(path: str) -> FileKind | None:
     """What an existing file holds, by its first bytes; None if there is none or it is empty."""
     try:
         with open(path, "rb") as stream:
@@ -111,22 +113,22 @@ def kind_of(path: str) -> Kind | None:
     if not head:
         return None
     if head.startswith(b"PAR1"):
-        return Kind.PARQUET
+        return FileKind.PARQUET
     if head.startswith(b"PK\x03\x04"):
         first = head[30 : 30 + int.from_bytes(head[26:28], "little")]  # the name of the first member
         if first.startswith(b"header."):
             marks = {
-                b'"lptml-model"': Kind.MODEL,
-                b'"lptml-search': Kind.CHECKPOINT,
-                b'"lptml-proof': Kind.PROOF,
+                b'"lptml-model"': FileKind.MODEL,
+                b'"lptml-search': FileKind.CHECKPOINT,
+                b'"lptml-proof': FileKind.PROOF,
             }
             for mark, kind in marks.items():
                 if mark in head:
                     return kind
-        return Kind.ARRAYS if first.endswith(b".npy") else Kind.OTHER
+        return FileKind.ARRAYS if first.endswith(b".npy") else FileKind.OTHER
     if b'<meta name="generator" content="lptml ' in head:
-        return Kind.PAGE
-    return Kind.TEXT if _holds_rows(head) else Kind.OTHER
+        return FileKind.PAGE
+    return FileKind.TEXT if _holds_rows(head) else FileKind.OTHER
 
 
 def _holds_rows(head: bytes) -> bool:

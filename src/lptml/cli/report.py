@@ -27,7 +27,7 @@ from lptml.cli.options import (
     prepared,
     reading,
 )
-from lptml.cli.output import Kind, check_outputs, emit, write_text
+from lptml.cli.output import FileKind, check_outputs, emit, write_text
 from lptml.cli.pairs import Pairs, Tuples, read_pairs
 from lptml.cli.parameters import learner
 from lptml.cli.prepare import Points
@@ -82,7 +82,7 @@ def report(
       lptml report bottles.csv --key id --pairs pairs.csv
     """
     target = _target(data, output)
-    outputs = [(target, Kind.PAGE), (options["checkpoint"], Kind.CHECKPOINT)]
+    outputs = [(target, FileKind.PAGE), (options["checkpoint"], FileKind.CHECKPOINT)]
     check_outputs(
         *((path, kind) for path, kind in outputs if path is not None),
         inputs=(data, pairs, model, corrections, options["regularizer"]),

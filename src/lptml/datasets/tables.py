@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from sklearn import datasets as bundled
 from sklearn.utils import Bunch
 
-from lptml.datasets.uci import IONOSPHERE, SOYBEAN_SMALL, DatasetNotFound, Table, fetch
+from lptml.datasets.uci import IONOSPHERE, SOYBEAN_SMALL, DatasetNotFound, UCITable, fetch
 
 __all__ = [
     "LOADERS",
@@ -359,7 +359,7 @@ def _from_sklearn(loader: Callable[[], Any], name: str, author: str, return_X_y:
     return found
 
 
-def _from_uci(table: Table, folder: str | None, download: bool, return_X_y: bool) -> Any:
+def _from_uci(table: UCITable, folder: str | None, download: bool, return_X_y: bool) -> Any:
     X, labels, where = fetch(table, folder=folder, download=download)
     classes, codes = np.unique(labels, return_inverse=True)
     if return_X_y:

@@ -27,7 +27,7 @@ __all__ = [
     "IONOSPHERE",
     "SOYBEAN_SMALL",
     "DatasetNotFound",
-    "Table",
+    "UCITable",
     "cache_folder",
     "checksum",
     "fetch",
@@ -53,7 +53,7 @@ class DatasetNotFound(OSError):
 
 
 @dataclass(frozen=True)
-class Table:
+class UCITable:
     """What is known about a table before it is read."""
 
     name: str
@@ -71,7 +71,7 @@ class Table:
         return f"{self.stem}.csv", f"{self.stem}.data"
 
 
-IONOSPHERE = Table(
+IONOSPHERE = UCITable(
     name="ionosphere",
     stem="ionosphere",
     donor="V. Sigillito 1989",
@@ -85,7 +85,7 @@ IONOSPHERE = Table(
     ),
 )
 
-SOYBEAN_SMALL = Table(
+SOYBEAN_SMALL = UCITable(
     name="soybean",
     stem="soybean-small",
     donor="R. S. Michalski 1987",
@@ -101,7 +101,7 @@ SOYBEAN_SMALL = Table(
 
 
 def fetch(
-    table: Table, *, folder: str | None = None, download: bool = True
+    table: UCITable, *, folder: str | None = None, download: bool = True
 ) -> tuple[NDArray[np.float64], NDArray[np.str_], str]:
     """The table's features (n, d), labels (n,), and where they were found.
 
@@ -138,7 +138,7 @@ def fetch(
     )
 
 
-def parse(text: str, table: Table) -> tuple[NDArray[np.float64], NDArray[np.str_]]:
+def parse(text: str, table: UCITable) -> tuple[NDArray[np.float64], NDArray[np.str_]]:
     """Features and labels of comma-separated text, header or not; ValueError unless it is ``table``."""
     rows = [row for row in csv.reader(io.StringIO(text)) if row]
     if rows and not _is_number(rows[0][0]):
@@ -174,11 +174,11 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lptml"
 
 
-def _existing(table: Table, folder: Path) -> Iterator[Path]:
+def _existing(table: UCITable, folder: Path) -> Iterator[Path]:
     return (folder / name for name in table.files if (folder / name).is_file())
 
 
-def _download(url: str, table: Table) -> str:
+def _download(url: str, table: UCITable) -> str:
     logger.info("fetching %s", url)
     with urllib.request.urlopen(url, timeout=_TIMEOUT) as answer:
         content: bytes = answer.read(_MOST_BYTES + 1)

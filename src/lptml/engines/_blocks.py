@@ -59,7 +59,7 @@ class Block(Protocol):
 
 
 @dataclass(eq=False)
-class Table:
+class PointTable:
     """The points that pairs refer to, by row number or by key.
 
     ``X`` is centred, which leaves every difference as it is and keeps what is subtracted small.
@@ -76,10 +76,10 @@ class Table:
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Table, (self.X, self.keys)  # what was computed from them stays behind
+        return PointTable, (self.X, self.keys)  # what was computed from them stays behind
 
     @classmethod
-    def from_points(cls, X: ArrayLike, keys: ArrayLike | None = None) -> Table:
+    def from_points(cls, X: ArrayLike, keys: ArrayLike | None = None) -> PointTable:
         points = check_points(X, "points", ndim=2)
         if len(points) == 0:
             raise PartitionError("the table of points is empty")
@@ -144,7 +144,7 @@ class Table:
 class PairBlock:
     """Pairs of points of a table."""
 
-    table: Table
+    table: PointTable
     left: Keys
     right: Keys
     sign: NDArray[np.int8]
@@ -235,7 +235,7 @@ class Layout:
         rows = self.features or ("left", "right")
         return (*rows, "label", "weight") if self.weighted else (*rows, "label")
 
-    def block(self, columns: Mapping[str, NDArray[Any]], table: Table | None) -> Block:
+    def block(self, columns: Mapping[str, NDArray[Any]], table: PointTable | None) -> Block:
         """The block that these columns hold, or PartitionError."""
         sign = _signs(columns["label"])
         u, l = self.bounds

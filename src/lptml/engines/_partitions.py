@@ -25,7 +25,7 @@ from lptml.constraints.bounds import resolve_bounds
 from lptml.constraints.counting import exact_multiple
 from lptml.constraints.ray import broken_from_places
 from lptml.engines import _passes
-from lptml.engines._blocks import Layout, Table
+from lptml.engines._blocks import Layout, PointTable
 from lptml.engines._passes import Part, Survey, Task
 from lptml.engines.errors import PartitionError
 from lptml.search.engine import make_engine
@@ -43,7 +43,7 @@ Bounds = Any
 class Mapper(Protocol):
     """Where passes run."""
 
-    def map(self, tasks: Sequence[tuple[Part, Task]], table: Callable[[], Table] | None) -> list[Any]:
+    def map(self, tasks: Sequence[tuple[Part, Task]], table: Callable[[], PointTable] | None) -> list[Any]:
         """The result of every task, in their order; ``table`` makes the points that they share."""
 
 
@@ -54,9 +54,9 @@ class LocalMapper:
     n_jobs: int | None = None
 
     def __post_init__(self) -> None:
-        self._loaded: tuple[Callable[[], Table], Table] | None = None
+        self._loaded: tuple[Callable[[], PointTable], PointTable] | None = None
 
-    def map(self, tasks: Sequence[tuple[Part, Task]], table: Callable[[], Table] | None) -> list[Any]:
+    def map(self, tasks: Sequence[tuple[Part, Task]], table: Callable[[], PointTable] | None) -> list[Any]:
         from concurrent.futures import ThreadPoolExecutor
 
         points = self._points(table)
@@ -66,7 +66,7 @@ class LocalMapper:
         with ThreadPoolExecutor(workers) as pool:
             return list(pool.map(lambda pair: pair[1].run(pair[0], points), tasks))
 
-    def _points(self, table: Callable[[], Table] | None) -> Table | None:
+    def _points(self, table: Callable[[], PointTable] | None) -> PointTable | None:
         if table is None:
             return None
         if self._loaded is None or self._loaded[0] is not table:
@@ -96,7 +96,7 @@ class PartitionedPairs:
     first: Ints  # (parts + 1,) the number of each partition's first constraint, and n
     surveys: tuple[Survey, ...]
     mapper: Mapper
-    table: Callable[[], Table] | None = None
+    table: Callable[[], PointTable] | None = None
     moves: bool = True  # whether passes may run on another engine than the one that made the source
 
     @property
@@ -217,7 +217,7 @@ def number(
     layout: Layout,
     bounds: Bounds,
     mapper: Mapper,
-    table: Callable[[], Table] | None = None,
+    table: Callable[[], PointTable] | None = None,
     d: int | None = None,
     moves: bool = True,
 ) -> PartitionedPairs:
@@ -253,7 +253,7 @@ def number(
 
 
 def _survey(
-    parts: Sequence[Part], layout: Layout, mapper: Mapper, table: Callable[[], Table] | None
+    parts: Sequence[Part], layout: Layout, mapper: Mapper, table: Callable[[], PointTable] | None
 ) -> list[Survey]:
     found = mapper.map([(part, Task(layout, _passes.survey, None, 0)) for part in parts], table)
     return [

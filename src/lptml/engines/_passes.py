@@ -15,7 +15,7 @@ import numpy as np
 from lptml.constraints import ConstraintSet, Floats, Ints
 from lptml.constraints.ray import flip_places
 from lptml.constraints.violation import excess, is_violated
-from lptml.engines._blocks import Block, Layout, Table
+from lptml.engines._blocks import Block, Layout, PointTable
 from lptml.engines.errors import PartitionError
 from lptml.search.sampling import Sample
 from lptml.search.trial import join
@@ -28,7 +28,7 @@ Worst = tuple[Ints, Floats, ConstraintSet]
 class Part(Protocol):
     """A partition, or where to find one."""
 
-    def blocks(self, layout: Layout, table: Table | None) -> Iterator[Block]:
+    def blocks(self, layout: Layout, table: PointTable | None) -> Iterator[Block]:
         """Its constraints, in their order, the same at every call."""
 
 
@@ -42,7 +42,7 @@ class Task:
     first: int  # the number of the partition's first constraint
     rows: int | None = None  # how many constraints it had when they were numbered
 
-    def run(self, part: Part, table: Table | None) -> Any:
+    def run(self, part: Part, table: PointTable | None) -> Any:
         """The result of the pass; PartitionError when the partition is not what it was."""
         return self.function(self._numbered(part.blocks(self.layout, table)), self.argument)
 

@@ -20,7 +20,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from lptml.engines._blocks import ROWS, Block, Layout, Table
+from lptml.engines._blocks import ROWS, Block, Layout, PointTable
 from lptml.engines.errors import PartitionError
 
 _READ_ROWS = 1 << 20  # rows in memory at a time
@@ -57,7 +57,7 @@ def list_files(path: str, endings: tuple[str, ...]) -> list[str]:
     return sorted(files)
 
 
-def slices(columns: Mapping[str, NDArray[Any]], layout: Layout, table: Table | None) -> Iterator[Block]:
+def slices(columns: Mapping[str, NDArray[Any]], layout: Layout, table: PointTable | None) -> Iterator[Block]:
     """Blocks of rows held in memory."""
     n = len(columns["label"])
     for start in range(0, n, ROWS):
@@ -96,7 +96,7 @@ class MemoryPart:
 
     rows: Any
 
-    def blocks(self, layout: Layout, table: Table | None) -> Iterator[Block]:
+    def blocks(self, layout: Layout, table: PointTable | None) -> Iterator[Block]:
         if not isinstance(self.rows, Mapping):
             return slices(frame_columns(self.rows, layout.columns), layout, table)
         return slices(self.rows, layout, table)
@@ -109,7 +109,7 @@ class ParquetPart:
     path: str
     row_groups: tuple[int, ...]
 
-    def blocks(self, layout: Layout, table: Table | None) -> Iterator[Block]:
+    def blocks(self, layout: Layout, table: PointTable | None) -> Iterator[Block]:
         filesystem, inside = open_path(self.path)
         with filesystem.open_input_file(inside) as raw, pq.ParquetFile(raw) as file:
             batches = file.iter_batches(
@@ -202,7 +202,7 @@ class JsonPart:
         columns["weight"] = np.array(weights)
         return columns
 
-    def blocks(self, layout: Layout, table: Table | None) -> Iterator[Block]:
+    def blocks(self, layout: Layout, table: PointTable | None) -> Iterator[Block]:
         for columns in self.columns():
             missing = [name for name in layout.columns if name not in columns]
             if missing or len(columns) != len(layout.features) + 2:
@@ -218,7 +218,7 @@ class JsonToParquet:
     source: JsonPart
     target: str
 
-    def blocks(self, layout: Layout, table: Table | None) -> Iterator[Block]:
+    def blocks(self, layout: Layout, table: PointTable | None) -> Iterator[Block]:
         writer = None
         filesystem, inside = open_path(self.target)
         # Written under another name first: a worker that dies leaves no half file, and two may run at once.
@@ -248,7 +248,7 @@ def json_parts(files: Sequence[str], size: int) -> list[JsonPart]:
     return parts
 
 
-def read_points(path: str) -> Table:
+def read_points(path: str) -> PointTable:
     """The table of points: numeric columns, and ``key`` if pairs refer to points by key."""
     tables = []
     for name in list_files(path, (".parquet",)):
@@ -259,7 +259,7 @@ def read_points(path: str) -> Table:
     return points_table(arrow_columns(points, points.column_names))
 
 
-def points_table(columns: Mapping[str, NDArray[Any]]) -> Table:
+def points_table(columns: Mapping[str, NDArray[Any]]) -> PointTable:
     """The table of points from its columns."""
     features = [name for name in columns if name != "key"]
     if not features:
@@ -268,4 +268,4 @@ def points_table(columns: Mapping[str, NDArray[Any]]) -> Table:
     if wrong:
         raise PartitionError(f"points must hold numbers; column {wrong[0]!r} does not")
     X = np.column_stack([np.asarray(columns[name], dtype=np.float64) for name in features])
-    return Table.from_points(X, columns.get("key"))
+    return PointTable.from_points(X, columns.get("key"))

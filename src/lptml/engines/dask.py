@@ -31,7 +31,7 @@ from distributed.comm import CommClosedError
 from distributed.protocol.pickle import dumps, loads
 from joblib import cpu_count
 
-from lptml.engines._blocks import Block, Layout, Table
+from lptml.engines._blocks import Block, Layout, PointTable
 from lptml.engines._passes import Part, Task
 from lptml.engines._question import Question
 from lptml.engines._readers import MemoryPart
@@ -172,9 +172,9 @@ class DaskMapper:
 
     def __init__(self, engine: DaskEngine) -> None:
         self._engine = engine
-        self._table: tuple[Callable[[], Table], Future] | None = None
+        self._table: tuple[Callable[[], PointTable], Future] | None = None
 
-    def map(self, tasks: Sequence[tuple[Part, Task]], table: Callable[[], Table] | None) -> list[Any]:
+    def map(self, tasks: Sequence[tuple[Part, Task]], table: Callable[[], PointTable] | None) -> list[Any]:
         """See ``engines.partitioned.Mapper``."""
         client = self._engine.client
         flight = _Flight(client)
@@ -200,7 +200,7 @@ class DaskMapper:
             return client.compute(call, retries=_RETRIES)
         return client.submit(pass_on_one_core, part, task, points, key=_key(pass_on_one_core), **options)
 
-    def _share(self, table: Callable[[], Table]) -> Future:
+    def _share(self, table: Callable[[], PointTable]) -> Future:
         if self._table is None or self._table[0] is not table:
             self._table = table, _share(self._engine.client, dumps(table), _make_table)
         return self._table[1]
@@ -212,7 +212,7 @@ class DelayedPart:
 
     rows: Any
 
-    def blocks(self, layout: Layout, table: Table | None) -> Iterator[Block]:
+    def blocks(self, layout: Layout, table: PointTable | None) -> Iterator[Block]:
         return MemoryPart(self.rows.compute()).blocks(layout, table)
 
 
@@ -249,7 +249,7 @@ def _columns(V: Any, y: Any, weight: Any = None) -> dict[str, Any]:
     return columns if weight is None else columns | {"weight": weight}
 
 
-def _pass_over(rows: Any, task: Task, table: Table | None) -> Any:
+def _pass_over(rows: Any, task: Task, table: PointTable | None) -> Any:
     return pass_on_one_core(MemoryPart(rows), task, table)
 
 
@@ -417,6 +417,6 @@ def _make_problem(blob: bytes) -> SearchProblem:
     return problem
 
 
-def _make_table(blob: bytes) -> Table:
-    table: Table = loads(blob)()
+def _make_table(blob: bytes) -> PointTable:
+    table: PointTable = loads(blob)()
     return table

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lptml.engines import _passes
-from lptml.engines._blocks import Layout, Table
+from lptml.engines._blocks import Layout, PointTable
 from lptml.engines._partitions import Bounds, LocalMapper, PartitionedPairs, mapper_of, number
 from lptml.engines._passes import Task
 from lptml.engines.errors import PartitionError
@@ -64,7 +64,7 @@ def from_parquet(
     base = str(folder).rstrip("/")
     names = {name: found for name in ("points", "pairs", "differences") if (found := _find(base, name))}
     if "pairs" in names and "points" in names:
-        table: Callable[[], Table] | None = partial(_readers.read_points, names["points"])
+        table: Callable[[], PointTable] | None = partial(_readers.read_points, names["points"])
         rows = names["pairs"]
     elif "differences" in names:
         table, rows = None, names["differences"]
@@ -211,7 +211,7 @@ def from_spark(rows: Any, points: Any = None, *, bounds: Bounds = "auto") -> Par
     return number(mapper.parts, layout, bounds, mapper, table, moves=False)
 
 
-def _given_points(points: Any) -> Callable[[], Table]:
+def _given_points(points: Any) -> Callable[[], PointTable]:
     """A table that travels with the passes."""
     from lptml.engines._readers import frame_columns, points_table
 
@@ -219,10 +219,10 @@ def _given_points(points: Any) -> Callable[[], Table]:
         points = points.compute()
     if hasattr(points, "columns"):
         return partial(_same, points_table(frame_columns(points, [str(name) for name in points.columns])))
-    return partial(_same, Table.from_points(points))
+    return partial(_same, PointTable.from_points(points))
 
 
-def _same(table: Table) -> Table:
+def _same(table: PointTable) -> PointTable:
     return table
 
 

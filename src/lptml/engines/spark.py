@@ -30,7 +30,7 @@ from pyspark import InheritableThread, SparkConf, SparkContext, StorageLevel, Ta
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from lptml.engines._blocks import Block, Layout, Table
+from lptml.engines._blocks import Block, Layout, PointTable
 from lptml.engines._passes import Part, Task
 from lptml.engines._readers import arrow_columns, slices
 from lptml.engines._worker import on_one_core, pass_on_one_core
@@ -194,9 +194,9 @@ class SparkMapper:
 
     def __init__(self, engine: SparkEngine) -> None:
         self._engine = engine
-        self._table: tuple[Callable[[], Table], Any] | None = None
+        self._table: tuple[Callable[[], PointTable], Any] | None = None
 
-    def map(self, tasks: Sequence[tuple[Part, Task]], table: Callable[[], Table] | None) -> list[Any]:
+    def map(self, tasks: Sequence[tuple[Part, Task]], table: Callable[[], PointTable] | None) -> list[Any]:
         """See ``engines.partitioned.Mapper``."""
         context = self._engine.session.sparkContext
         points = None if table is None else self._share(context, table)
@@ -207,7 +207,7 @@ class SparkMapper:
 
         return insist(context, lambda: context.parallelize(tasks, len(tasks)).map(run).collect())
 
-    def _share(self, context: SparkContext, table: Callable[[], Table]) -> Any:
+    def _share(self, context: SparkContext, table: Callable[[], PointTable]) -> Any:
         if self._table is None or self._table[0] is not table:
             self._table = table, _asked(context, lambda: context.broadcast(table()))
         return self._table[1]
@@ -219,7 +219,7 @@ class FramePart:
 
     number: int
 
-    def blocks(self, layout: Layout, table: Table | None) -> Iterator[Block]:
+    def blocks(self, layout: Layout, table: PointTable | None) -> Iterator[Block]:
         raise PartitionError("a partition of a Spark DataFrame can be read by its own session only")
 
 
@@ -229,7 +229,7 @@ class _BatchPart:
 
     batches: Iterator[Any]
 
-    def blocks(self, layout: Layout, table: Table | None) -> Iterator[Block]:
+    def blocks(self, layout: Layout, table: PointTable | None) -> Iterator[Block]:
         for batch in self.batches:
             yield from slices(arrow_columns(batch, layout.columns), layout, table)
 
@@ -244,12 +244,12 @@ class FrameMapper:
     def __init__(self, frame: DataFrame, columns: Sequence[str]) -> None:
         self._frame = frame.select(*columns).orderBy(*columns).persist(StorageLevel.MEMORY_AND_DISK)
         self._context = frame.sparkSession.sparkContext
-        self._table: tuple[Callable[[], Table], Any] | None = None
+        self._table: tuple[Callable[[], PointTable], Any] | None = None
         insist(self._context, lambda: [self._frame.count()])
         self.parts = [FramePart(k) for k in range(self._frame.rdd.getNumPartitions())]
         weakref.finalize(self, _unpersist, self._context, self._frame)
 
-    def map(self, tasks: Sequence[tuple[Part, Task]], table: Callable[[], Table] | None) -> list[Any]:
+    def map(self, tasks: Sequence[tuple[Part, Task]], table: Callable[[], PointTable] | None) -> list[Any]:
         """See ``engines.partitioned.Mapper``."""
         context = self._context
         points = None

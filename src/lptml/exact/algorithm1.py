@@ -43,7 +43,15 @@ from lptml.constraints.scaling import feature_scale
 from lptml.constraints.violation import TOLERANCE, excess
 from lptml.exact.basis import minimal_basis, minimal_infeasible
 from lptml.exact.objectives import Objective, make_objective
-from lptml.exact.sdp import SOLVERS, BasisProblem, Certificate, Solution, Status, check_matrix, solve_problem
+from lptml.exact.sdp import (
+    SOLVERS,
+    BasisProblem,
+    FarkasCertificate,
+    Solution,
+    Status,
+    check_matrix,
+    solve_problem,
+)
 from lptml.exact.verify import regulariser_arrays
 
 __all__ = [
@@ -101,7 +109,7 @@ class ExactResult:
     objective : float
         w(F), infinite for an infeasible set.
     counts : Counts
-    certificate : Certificate or None
+    certificate : FarkasCertificate or None
         Proof of infeasibility; its multipliers belong to ``infeasible_subsystem``.
     infeasible_subsystem : array of int
         Constraints that contradict each other: at most D + 1 (D + 2 with a regulariser) if made minimal.
@@ -113,7 +121,7 @@ class ExactResult:
     basis: Ints
     objective: float
     counts: Counts
-    certificate: Certificate | None
+    certificate: FarkasCertificate | None
     infeasible_subsystem: Ints
 
 
@@ -271,7 +279,7 @@ def _conclude(instance: Instance, basis: Ints, solution: Solution, minimal: bool
         basis, proof = minimal_infeasible(instance.solve, basis, solution)
     elif proof is not None:
         support = solution.support
-        proof = Certificate(proof.y[support], proof.regularizer_multiplier, proof.gap, proof.radius)
+        proof = FarkasCertificate(proof.y[support], proof.regularizer_multiplier, proof.gap, proof.radius)
     nothing = np.empty(0, dtype=np.int64)
     feasible = solution.status is Status.OPTIMAL
     return ExactResult(

@@ -20,7 +20,7 @@ from collections.abc import Callable
 import numpy as np
 
 from lptml.constraints import Floats, Ints
-from lptml.exact.sdp import BasisProblem, Certificate, Solution, Status
+from lptml.exact.sdp import BasisProblem, FarkasCertificate, Solution, Status
 
 Solve = Callable[[Ints], Solution]
 
@@ -79,11 +79,15 @@ def unique_multipliers(problem: BasisProblem, A: Floats, dual: Floats, regulariz
     return bool(np.linalg.svd(rows / norms[:, None], compute_uv=False)[-1] > _INDEPENDENT)
 
 
-def minimal_infeasible(solve: Solve, support: Ints, solution: Solution) -> tuple[Ints, Certificate | None]:
+def minimal_infeasible(
+    solve: Solve, support: Ints, solution: Solution
+) -> tuple[Ints, FarkasCertificate | None]:
     """Leave out constraints while the rest is infeasible: every proper subset of what remains is feasible."""
     kept, proof = support, solution.certificate
     assert proof is not None
-    kept_proof = Certificate(proof.y[solution.support], proof.regularizer_multiplier, proof.gap, proof.radius)
+    kept_proof = FarkasCertificate(
+        proof.y[solution.support], proof.regularizer_multiplier, proof.gap, proof.radius
+    )
     for h in support[np.argsort(kept_proof.y)]:
         if h not in kept:
             continue
@@ -92,5 +96,5 @@ def minimal_infeasible(solve: Solve, support: Ints, solution: Solution) -> tuple
         if without.status is Status.INFEASIBLE and without.certificate is not None:
             c = without.certificate
             kept = rest[without.support]
-            kept_proof = Certificate(c.y[without.support], c.regularizer_multiplier, c.gap, c.radius)
+            kept_proof = FarkasCertificate(c.y[without.support], c.regularizer_multiplier, c.gap, c.radius)
     return kept, kept_proof

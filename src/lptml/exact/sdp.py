@@ -8,10 +8,10 @@
 With c = 0 and C0 = rr' + tau I it is the paper's w(F), with a trace term that keeps the minimiser bounded and
 unique where r'Ar reaches zero. With C0 = P^-1 and c = 1 it is the metric closest to P in LogDet divergence.
 
-The work is done by the interior-point kernel of ``_sdp_kernel``. What it returns is not trusted: an optimum
-is reported only if ``certify`` confirms its residuals, infeasibility only with a Farkas certificate that
-``certify`` confirms. An instance that the kernel cannot settle goes to Clarabel if that is installed; if
-that fails too the status says so.
+The work is done by the interior-point kernel of ``exact.kernel``. What it returns is not trusted: an optimum
+is reported only if ``verify.check_optimum`` confirms its residuals, infeasibility only with a Farkas
+certificate that ``verify.check_certificate`` confirms. An instance that the kernel cannot settle goes to
+Clarabel if that is installed; if that fails too the status says so.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Status(enum.IntEnum):
 
 
 @dataclass(frozen=True)
-class Certificate:
+class FarkasCertificate:
     """A verified proof that every metric violates some of the constraints, by more than the tolerance.
 
     The multipliers satisfy y >= 0, sum s_i y_i C_i (+ y_R R) >= 0 and sum s_i b_i y_i (+ y_R rho) < -tol.
@@ -133,7 +133,7 @@ class Solution(NamedTuple):
         The tight constraints, whose multipliers count. They alone have the same optimum, or are infeasible.
     elastic : float
         The largest relative violation that remains: about 0 when feasible.
-    certificate : Certificate or None
+    certificate : FarkasCertificate or None
         Proof of infeasibility.
     iterations : int
     solver : str
@@ -148,7 +148,7 @@ class Solution(NamedTuple):
     residuals: Residuals
     support: Ints
     elastic: float
-    certificate: Certificate | None
+    certificate: FarkasCertificate | None
     iterations: int
     solver: str
 
@@ -346,7 +346,7 @@ def _solve_kernel(problem: BasisProblem, settings: Attempt, tol: float, loose: f
     if outcome == NOTHING_ASKED:
         return conclude(p, A, dual, residuals, dual > 0, 0, "closed form", 0.0)
     if outcome == INFEASIBLE:
-        return infeasible(p, A, Certificate(dual, 0.0, first, second), iterations, "numba", t)
+        return infeasible(p, A, FarkasCertificate(dual, 0.0, first, second), iterations, "numba", t)
     _, y, z = multipliers
     if t > 0.01 * ACCEPT:
         U, R, units, size = _scaled(p, settings)
@@ -391,7 +391,7 @@ def conclude(
 
 
 def infeasible(
-    problem: BasisProblem, A: Floats, proof: Certificate, iterations: int, solver: str, elastic: float
+    problem: BasisProblem, A: Floats, proof: FarkasCertificate, iterations: int, solver: str, elastic: float
 ) -> Solution:
     """An infeasible instance with its verified certificate."""
     return Solution(
@@ -427,7 +427,7 @@ def failure(problem: BasisProblem, solver: str) -> Solution:
     )
 
 
-def certificate(problem: BasisProblem, y: Floats) -> Certificate | None:
+def certificate(problem: BasisProblem, y: Floats) -> FarkasCertificate | None:
     """The multipliers as a certificate, if the independent check accepts them."""
     total = float(
         y @ (np.append(problem.bound, abs(problem.rho) or 1.0) if len(problem.R) else problem.bound)
@@ -439,7 +439,7 @@ def certificate(problem: BasisProblem, y: Floats) -> Certificate | None:
         return None
     m = problem.m
     extra = float(y[m] / total) if len(y) > m else 0.0
-    return Certificate(y[:m] / total, extra, check.gap, check.radius)
+    return FarkasCertificate(y[:m] / total, extra, check.gap, check.radius)
 
 
 def _closed_form(problem: BasisProblem) -> Solution:
