@@ -51,7 +51,7 @@ ATTACKS = {
     "one neighbourhood of 10%": (0.1, "neighborhood"),
 }
 CONDITIONS = {"clean": (0.0, "uniform"), "10% uniform": (0.1, "uniform"), **ATTACKS}
-PLANTED = {
+PLANTED: dict[str, dict[str, Any]] = {
     "5%, 30 sd": {"share": 0.05, "distance": 30.0},
     "5%, 10 sd": {"share": 0.05, "distance": 10.0},
     "3 clumps of 3%, 30 sd": {"share": 0.09, "distance": 30.0, "n_clumps": 3},
@@ -247,11 +247,10 @@ def planted(splits: int) -> None:
     for name in NAMES:
         row = [name]
         for how in PLANTED.values():
-            share, options = how["share"], {k: v for k, v in how.items() if k != "share"}
             scores = []
             for number in range(splits):
                 X, y, *_ = development.split(name, number)
-                poisoned = plant_points(X, y, share, **options, random_state=1000 + number)  # type: ignore[arg-type]
+                poisoned = plant_points(X, y, **how, random_state=1000 + number)
                 scores.append(roc_auc_score(poisoned.planted, outlyingness(poisoned.points)))
             row.append(f"{np.mean(scores):.3f}")
         rows.append(row)

@@ -9,6 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from lptml import LabelCleaner, RobustKNeighborsClassifier
 from lptml.datasets import load_wine, make_synthetic
 from lptml.noise import flip_labels, flip_pairs
+from lptml.noise.suspects import judge
 
 
 @parametrize_with_checks([RobustKNeighborsClassifier(), LabelCleaner(LogisticRegression())])
@@ -70,6 +71,17 @@ def test_labels_that_a_review_vouches_for_stay(n_suspects):
         assert not sure[model.suspects_].any()
     assert np.array_equal(cleaner.labels_[sure], noisy[sure])
     assert np.array_equal(robust.beliefs_[sure].argmax(axis=1), noisy[sure])
+
+
+def test_the_suspicion_is_that_of_the_function():
+    X, y = load_wine(return_X_y=True)
+    noisy = flip_labels(y, 0.1, random_state=0).labels
+    sure = np.arange(len(y)) % 5 == 0
+    model = RobustKNeighborsClassifier(random_state=0).fit(X, noisy, trusted=sure)
+    found = judge(X, noisy, trusted=sure, random_state=0)
+    assert np.array_equal(model.suspicion_, found.suspicion)
+    assert (model.noise_rate_, model.noise_interval_) == (found.noise_rate, found.noise_interval)
+    assert model.can_judge_ == found.can_judge
 
 
 def test_bad_parameters_are_named():

@@ -6,7 +6,7 @@ from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.neighbors import KNeighborsClassifier
 
-from lptml.maps.calibration import calibrate, posterior, sharpened
+from lptml.maps.calibration import calibrate, sharpened
 from lptml.maps.forest import flatten, grow
 from lptml.maps.votes import LeafVotes, NearestVotes, RidgeVotes, restore
 
@@ -97,7 +97,6 @@ def test_calibration_finds_the_noise_and_no_noise():
     assert 0.7 < found.sharpness < 1.5
 
 
-def test_posterior_and_powers():
-    np.testing.assert_allclose(posterior(np.array([[0.2, 0.8]]), np.array([0]), 0.5), [[0.2, 0.8]])
+def test_powers_of_probabilities_are_probabilities():
     P = sharpened(np.random.default_rng(0).dirichlet(np.ones(4), size=30), 3.0)
     np.testing.assert_allclose(P.sum(axis=1), 1.0)

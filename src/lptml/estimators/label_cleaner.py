@@ -106,10 +106,10 @@ class LabelCleaner(MetaEstimatorMixin, BaseEstimator):
     >>> from lptml import LabelCleaner
     >>> X, y = load_iris(return_X_y=True)
     >>> noisy = y.copy()
-    >>> noisy[[3, 60, 120]] = [1, 2, 0]
+    >>> noisy[[3, 80, 120]] = [1, 2, 0]
     >>> cleaner = LabelCleaner(KNeighborsClassifier(), action="correct").fit(X, noisy)
-    >>> sorted(cleaner.suspects_.tolist()), cleaner.labels_[[3, 60, 120]].tolist()
-    ([3, 60, 120], [0, 1, 2])
+    >>> sorted(cleaner.suspects_.tolist()), cleaner.labels_[[3, 80, 120]].tolist()
+    ([3, 80, 120], [0, 1, 2])
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,12 @@ from lptml._threads import SMALL, single_threaded
 from lptml.estimators import _inputs
 from lptml.estimators._inputs import FloatArray
 from lptml.estimators.label_cleaner import choose
-from lptml.maps.calibration import calibrate, posterior, sharpened
+from lptml.maps.calibration import calibrate, sharpened
 from lptml.maps.forest import grow
-from lptml.maps.votes import LeafVotes, NearestVotes, RidgeVotes, Voter, restore
+from lptml.maps.votes import LeafVotes, NearestVotes, RidgeVotes, restore
+
+if TYPE_CHECKING:
+    from lptml.noise.trust import Trust
 
 __all__ = ["RobustKNeighborsClassifier"]
 
@@ -36,7 +39,7 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
     Under each map every training point votes with its label, near ones most. How smooth the votes are, and
     how they become probabilities, is chosen by how likely they make the labels of the points that they leave
     out, where a share of these labels may be wrong; then each label votes with the probability that it is
-    right, and the probabilities of all maps are averaged.
+    right (:func:`lptml.suspicion`), and the probabilities of all maps are averaged.
 
     The maps are
 
@@ -81,12 +84,14 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
     n_neighbors_ : dict of int
         The neighbours of "linear" and "relu".
     suspicion_ : ndarray (n_samples,)
-        Probability that each training label is wrong, by the out-of-sample votes of the maps.
+        Probability that each training label is wrong: :func:`lptml.suspicion` of the training data.
     suspects_ : ndarray of int
         Rows of the labels that are more likely wrong than right (or ``n_suspects`` of them), the most
         suspicious first.
-    noise_rate_ : float
-        Estimated share of wrong labels; 0 where the overlap of the classes explains them all.
+    noise_rate_, noise_interval_ : float, tuple of two floats
+        Estimated share of wrong labels, and where it lies with a probability of 90%.
+    can_judge_ : bool
+        Whether the features tell so much about the labels that most wrong ones would be seen.
     beliefs_ : ndarray (n_samples, n_classes)
         What each training point votes.
     voters_, sharpness_ : dict
@@ -184,56 +189,37 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
     def _fit_votes(
         self, points: FloatArray, codes: NDArray[np.int64], sure: NDArray[np.bool_] | None, number: int
     ) -> None:
+        from lptml.noise.trust import trust_labels
+
         K = len(self.classes_)
         self.voters_, self.map_scores_, self.n_neighbors_, self.sharpness_ = {}, {}, {}, {}
-        own = np.eye(K)[codes]
-        if K < 2:  # nothing to choose from, and nobody who says otherwise
-            self.beliefs_, self.suspicion_, self.noise_rate_ = own, np.zeros(len(points)), 0.0
-            self.suspects_ = np.empty(0, dtype=np.int64)
+        found = trust_labels(points, codes, K, trusted=sure, rng=np.random.default_rng(number))
+        self._believe(found, sure)
+        if K < 2:  # nothing to choose from
             return
-        voters: dict[str, Voter] = {}
-        total, rates = np.zeros_like(own), []
+        own = np.eye(K)[codes]
         for name in self.maps:
-            heard = [(voter, voter.among(own)) for voter in self._voters(name, points, codes, number)]
-            found = [calibrate(votes, codes) for _, votes in heard]
-            best = max(range(len(found)), key=lambda i: found[i].score)
-            voter, votes = heard[best]
-            voters[name] = voter
-            self.map_scores_[name], self.sharpness_[name] = found[best].score, found[best].sharpness
-            rates.append(found[best].noise_rate)
-            total += sharpened(votes, found[best].sharpness) / len(self.maps)
+            heard = [
+                (calibrate(voter.among(own), codes), voter)
+                for voter in self._voters(name, points, codes, number)
+            ]
+            best, voter = max(heard, key=lambda each: each[0].score)
+            self.map_scores_[name], self.sharpness_[name] = best.score, best.sharpness
+            self.voters_[name] = voter.settled(self.beliefs_).arrays()
             if isinstance(voter, NearestVotes):
                 self.n_neighbors_[name] = voter.k
-        rate = float(np.mean(rates))
-        self._judge(total, codes, rate, sure)
-        if sure is not None:  # once more, by voters that weigh what is known of them
-            again = [
-                sharpened(voter.among(self.beliefs_), self.sharpness_[name]) for name, voter in voters.items()
-            ]
-            self._judge(np.mean(again, axis=0), codes, rate, sure)
-        for name, voter in voters.items():
-            self.voters_[name] = voter.settled(self.beliefs_).arrays()
 
-    def _judge(
-        self,
-        probability: FloatArray,
-        codes: NDArray[np.int64],
-        noise_rate: float,
-        sure: NDArray[np.bool_] | None,
-    ) -> None:
-        """Suspicion and beliefs from out-of-sample probabilities (n, K) and the share of wrong labels."""
-        own = np.eye(len(self.classes_))[codes]
-        right = (posterior(probability, codes, noise_rate) * own).sum(axis=1)
-        if sure is not None:
-            right[sure] = 1.0
-        self.suspicion_, self.noise_rate_ = 1.0 - right, noise_rate
-        chosen = choose(self.suspicion_, codes, self.n_suspects, sure)
+    def _believe(self, found: Trust, sure: NDArray[np.bool_] | None) -> None:
+        """What each training point votes, from what was found about the labels."""
+        self.suspicion_, self.noise_rate_ = found.suspicion, found.noise_rate
+        self.noise_interval_, self.can_judge_ = found.noise_interval, found.can_judge
+        chosen = choose(found.suspicion, found.codes, self.n_suspects, sure)
         rows = np.flatnonzero(chosen)
-        self.suspects_ = rows[np.argsort(-self.suspicion_[rows], kind="stable")]
-        self.beliefs_ = own * right[:, None]
+        self.suspects_ = rows[np.argsort(-found.suspicion[rows], kind="stable")]
+        own = np.eye(len(self.classes_))[found.codes]
+        self.beliefs_ = own * found.trust[:, None]
         if self.n_suspects != "auto":
-            likely = np.eye(len(self.classes_))[np.where(own > 0, -1.0, probability).argmax(axis=1)]
-            self.beliefs_ = np.where(chosen[:, None], likely, own)
+            self.beliefs_ = np.where(chosen[:, None], np.eye(len(self.classes_))[found.suggested], own)
 
     def _voters(self, name: str, points: FloatArray, codes: NDArray[np.int64], number: int) -> list[Any]:
         """The voters under a map, one for each degree of smoothing."""

@@ -21,7 +21,7 @@ import numpy as np
 
 from lptml.constraints import Floats, Ints
 
-__all__ = ["Calibration", "calibrate", "posterior", "sharpened"]
+__all__ = ["Calibration", "calibrate", "sharpened"]
 
 SHARPNESS = np.geomspace(0.4, 8.0, 25)
 RATES = np.array([0.0, 0.01, 0.02, 0.03, 0.05, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4])
@@ -76,18 +76,3 @@ def calibrate(P: Floats, codes: Ints) -> Calibration:
         if scores[at] > best.score:
             best = Calibration(float(sharpness), float(rates[at]), float(scores[at]))
     return best
-
-
-def posterior(P: Floats, codes: Ints, noise_rate: float) -> Floats:
-    """Probabilities (n, K) of the right label when a label was given that is wrong at this rate.
-
-    Examples
-    --------
-    >>> posterior(np.array([[0.5, 0.5]]), np.array([0]), 0.1).round(2)
-    array([[0.9, 0.1]])
-    """
-    K = P.shape[1]
-    own = np.eye(K, dtype=bool)[codes]
-    rate = max(noise_rate, 1e-3)
-    Q = P * np.where(own, 1.0 - rate, rate / (K - 1))
-    return np.asarray(Q / Q.sum(axis=1, keepdims=True))

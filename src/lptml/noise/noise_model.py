@@ -28,12 +28,13 @@ from numpy.typing import NDArray
 
 from lptml.constraints import Floats, Ints
 
-__all__ = ["Fitted", "combine", "detected", "fit_noise", "softmax"]
+__all__ = ["Fitted", "combine", "detected", "fit_noise", "mixed_suspicion", "softmax"]
 
 _NEVER = 0.23  # over N: how likely what never happened in N trials still is (median, Jeffreys' prior)
 _LITTLE = 0.03  # prior of rho proportional to 1 / (.03 + rho): as likely below .03 as from .03 to .09
 _SHARPNESS = np.geomspace(0.05, 10.0, 31)  # typical log-odds that are tried
 _SHARES = np.linspace(0.0, 1.0, 41) ** 2  # of the largest rho: finer near 0
+_LEAST = 1e-3  # information that every model is granted
 _ROWS = 5000  # rows that sharpness and rho are fitted to at most
 
 
@@ -114,23 +115,35 @@ def fit_noise(E: Floats, codes: Ints, trusted: NDArray[np.bool_] | None = None) 
     )
 
 
-def combine(
-    sources: list[Floats],
-    codes: Ints,
-    trusted: NDArray[np.bool_] | None = None,
-    *,
-    emphasis: float = 0.0,
-) -> Floats:
-    """(N, K) mean log-probability of sources of scores, each fitted by itself first.
+def combine(fits: list[Fitted], *, emphasis: float = 0.0) -> Floats:
+    """(N, K) mean log-probability of sources of scores, each fitted by itself.
 
     No source calls a class less likely than N points can tell. All sources count alike, or by that power of
     their information about the given labels, where one of them may be worth next to nothing.
     """
-    least = _NEVER / len(codes)
-    fits = [fit_noise(E, codes, trusted) for E in sources]
-    worth = [max(fit.information, 1e-3) ** emphasis for fit in fits]
+    least = _NEVER / len(fits[0].suspicion)
+    worth = [max(fit.information, _LEAST) ** emphasis for fit in fits]
     logs = [np.log(np.maximum(fit.probability, least)) for fit in fits]
     return np.asarray(np.average(logs, axis=0, weights=worth))
+
+
+def mixed_suspicion(whole: Fitted, rigid: Fitted) -> Floats:
+    """(N,) suspicion if wrong labels may also lie together, where just the rigid one of the models tells.
+
+    The larger of what all say and half of what the rigid model says, since they lie together as likely as
+    not. The rigid model counts by its share of the information, so that it does not speak where the classes
+    are no clouds around centres and it knows next to nothing. It never calls a label wrong by itself.
+
+    Notes
+    -----
+    ROC AUC of 20% uniform flips, the 10% most confident and one neighbourhood of 10%, four splits of the 13
+    development sets, and the calibration error under all conditions: .887, .900, .590; .024 without the
+    rigid model, .886, .913, .631; .020 with it. The mean of both had .884, .913, .638; .023, but 15 of the 84
+    labels above .9 in Letter with 10% uniform flips were right, in place of 3 of 31; the mean of their
+    log-odds .885, .912, .621; .025.
+    """
+    share = min(max(rigid.information, _LEAST) / max(whole.information, _LEAST), 1.0)
+    return np.maximum(whole.suspicion, share * rigid.suspicion / 2.0)
 
 
 def detected(probability: Floats, rate: float) -> float:

@@ -123,7 +123,8 @@ def judge_pairs(
         return PairTrust(similar, shares, np.zeros(len(V)), 0.0, (0.0, 1.0), np.ones(len(V)), none)
     seed = 0 if random_state is None else random_state
     scores = _scores(V, similar, weight / weight.mean(), seed, progress or (lambda done, total: None))
-    fitted = fit_noise(combine(scores, similar, emphasis=_EMPHASIS), similar)
+    fits = [fit_noise(each, similar) for each in scores]
+    fitted = fit_noise(combine(fits, emphasis=_EMPHASIS), similar)
     return PairTrust(
         similar,
         fitted.probability,

@@ -107,9 +107,9 @@ def suspicion(
     >>> import lptml
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> y[[3, 60, 120]] = [1, 2, 0]
+    >>> y[[3, 80, 120]] = [1, 2, 0]
     >>> sorted(lptml.suspicion(X, y).argsort()[-3:].tolist())
-    [3, 60, 120]
+    [3, 80, 120]
     """
     labels = np.asarray(y)
     found = judge(
@@ -227,12 +227,12 @@ def suspects(
     >>> from lptml.noise.suspects import suspects
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> y[[3, 60, 120]] = [1, 2, 0]
+    >>> y[[3, 80, 120]] = [1, 2, 0]
     >>> table = suspects(X, y, top=3)
     >>> print(table[["label", "suggested", "verdict"]].sort_index())
          label  suggested       verdict
     3        1          0  likely wrong
-    60       2          1  likely wrong
+    80       2          1  likely wrong
     120      0          2  likely wrong
     >>> y[list(table.neighbors[3])].tolist()  # row 3 has neighbours of class 0
     [0, 0, 0]

@@ -1,11 +1,15 @@
 """How far each label can be trusted, judged by all other points.
 
-1. Scores: out-of-bag probabilities of a random forest and a discriminant under the within-class metric, each
-   made without the label in question (:mod:`lptml.noise.evidence`), or a user's own probabilities.
-2. Each is brought to probabilities by one sharpness, and the logarithms of both are averaged
+1. Scores, each made without the label in question (:mod:`lptml.noise.evidence`): a discriminant under the
+   within-class metric, and out-of-bag probabilities of two random forests. In the second forest a label
+   counts as far as the discriminant trusts it. Or a user's own probabilities alone.
+2. Each is brought to probabilities by one sharpness, and the logarithms of all are averaged
    (:func:`lptml.noise.noise_model.combine`).
-3. The share of wrong labels and the sharpness of the average are fitted together, and the suspicion is the
-   posterior probability that the label is wrong (:mod:`lptml.noise.noise_model`).
+3. The share of wrong labels and the sharpness of the average are fitted together, which gives the posterior
+   probability that the label is wrong (:mod:`lptml.noise.noise_model`).
+4. That supposes wrong labels here and there. Where they lie together, forests learn them, and just the
+   discriminant, which is too rigid to, can tell. So the suspicion is at least half of the probability from
+   the discriminant alone, less the less it knows (:func:`lptml.noise.noise_model.mixed_suspicion`).
 
 A label is suspected for contradicting its point's features, never for where the point lies: that is
 :mod:`lptml.noise.outlying`. The order of the rows does not matter: they are sorted first.
@@ -13,7 +17,7 @@ A label is suspected for contradicting its point's features, never for where the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -23,7 +27,7 @@ from lptml._threads import SMALL, single_threaded
 from lptml.constraints import Floats, Ints
 from lptml.constraints.span import span_of_points
 from lptml.noise import evidence
-from lptml.noise.noise_model import Fitted, combine, detected, fit_noise
+from lptml.noise.noise_model import Fitted, combine, detected, fit_noise, mixed_suspicion
 from lptml.noise.outlying import distance_to_quarter
 from lptml.points.scatter import clipped, robust_scale
 
@@ -201,12 +205,13 @@ def trust_labels(
     order = np.lexsort((given, compact, *X.T[::-1]))
     with single_threaded(N <= SMALL):
         ordered = X[order]
+        labels, sure = compact[order], known[order]
         if probabilities is None:
-            scores = _scores(ordered, compact[order], len(present), given[order], rng, progress)
+            fitted = _judged(ordered, labels, len(present), given[order], sure, rng, progress)
         else:
-            scores = [np.log(np.maximum(probabilities[order][:, present], 1e-12))]
-        mean = combine(scores, compact[order], known[order])
-        fitted = _restored(fit_noise(mean, compact[order], known[order]), order, present, K)
+            scores = np.log(np.maximum(probabilities[order][:, present], 1e-12))
+            fitted = fit_noise(combine([fit_noise(scores, labels, sure)]), labels, sure)
+        fitted = _restored(fitted, order, present, K)
         outlying = np.empty(N)
         outlying[order] = distance_to_quarter(ordered)
     return Trust(
@@ -214,21 +219,38 @@ def trust_labels(
     )
 
 
-def _scores(
+def _judged(
     X: Floats,
     codes: Ints,
     K: int,
     weight: Floats,
+    trusted: NDArray[np.bool_],
     rng: np.random.Generator,
     progress: evidence.Advance | None,
-) -> list[Floats]:
-    """The forest's log-probabilities, and the discriminant's log-densities."""
-    Z = np.arcsinh((X - np.median(X, axis=0)) / robust_scale(X))  # in range of single precision
-    votes = evidence.forest(Z, codes, K, weight, rng, progress or (lambda done, total: None))
+) -> Fitted:
+    """What the discriminant and the forests say about labels in 0 .. K - 1, all of which occur."""
     Z = clipped(X)
     if Z.shape[1] > len(Z):
         Z = span_of_points(Z, np.ones(Z.shape[1])).coordinates(Z)
-    return [np.log(votes), evidence.discriminant(Z, codes, K, weight)]
+    rigid = fit_noise(evidence.discriminant(Z, codes, K, weight), codes, trusted)
+    Z = np.arcsinh((X - np.median(X, axis=0)) / robust_scale(X))  # in range of single precision
+    fits = [rigid]
+    for number, trust in enumerate((np.ones(len(X)), np.maximum(1.0 - rigid.suspicion, FLOOR))):
+        step = _part(number, 2, progress)
+        votes = evidence.forest(Z, codes, K, weight * trust, rng, step)
+        fits.append(fit_noise(np.log(votes), codes, trusted))
+    whole = fit_noise(combine(fits), codes, trusted)
+    return replace(whole, suspicion=mixed_suspicion(whole, rigid))
+
+
+def _part(number: int, parts: int, progress: evidence.Advance | None) -> evidence.Advance:
+    """Progress of one of several parts that take as many steps."""
+
+    def step(done: int, total: int) -> None:
+        if progress is not None:
+            progress(number * total + done, parts * total)
+
+    return step
 
 
 def _restored(fitted: Fitted, order: Ints, present: Ints, K: int) -> Fitted:
@@ -237,4 +259,4 @@ def _restored(fitted: Fitted, order: Ints, present: Ints, K: int) -> Fitted:
     probability[np.ix_(order, present)] = fitted.probability
     suspicion = np.empty(len(order))
     suspicion[order] = fitted.suspicion
-    return Fitted(probability, suspicion, fitted.noise_rate, fitted.interval, fitted.information)
+    return replace(fitted, probability=probability, suspicion=suspicion)
