@@ -23,6 +23,7 @@ from lptml.report.review import VERDICTS, Source, confusion, review_data
 
 __all__ = ["Page", "Source", "labels_report", "pairs_report"]
 
+CERTIFIED_ROWS = 1000  # drawn for the certificate: its time grows with their square
 SUPPORT_ROWS = 200  # support constraints listed; there are at most d(d+1)/2 of them
 
 
@@ -112,7 +113,7 @@ def labels_report(
     )
     certified = ""
     if accuracy:  # the last step of the progress
-        certified = f" {cross_certify(points, codes)}"
+        certified = f" {cross_certify(points, codes, most=CERTIFIED_ROWS)}"
     if progress is not None:
         progress(1, 1)
     n, d, K = *points.shape, len(classes)
