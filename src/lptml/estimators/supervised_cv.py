@@ -120,8 +120,8 @@ class LPTML_SupervisedCV(CVMixin, SupervisedBase):
 
     See Also
     --------
-    LPTML_Supervised : One setting, in a tenth of the time.
-    RobustKNeighborsClassifier : A classifier on this metric.
+    LPTML_Supervised : One setting, in about a quarter of the time.
+    RobustKNeighborsClassifier : A classifier on this metric and on maps that are not linear.
 
     Examples
     --------
