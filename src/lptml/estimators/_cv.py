@@ -16,7 +16,8 @@ from lptml._limits import OutOfTime, until
 from lptml._progress import make_display
 from lptml.constraints import Floats, Ints, Source
 from lptml.constraints.span import Span
-from lptml.estimators._lptml import COMMON_CONSTRAINTS, PAIR_CONSTRAINTS, in_unit_scale, seed
+from lptml.estimators._constraints import in_unit_scale
+from lptml.estimators._lptml import COMMON_CONSTRAINTS, PAIR_CONSTRAINTS, seed
 from lptml.estimators._mahalanobis import components_from_metric
 from lptml.select.cross_validation import Setting, mean_metric, score_settings
 

@@ -14,16 +14,9 @@ from lptml.constraints import ConstraintSet
 from lptml.constraints.span import Span
 from lptml.estimators import _inputs
 from lptml.estimators._callbacks import with_callbacks
+from lptml.estimators._constraints import kind_weights, merge_rows, one_direction, spanned
 from lptml.estimators._inputs import FloatArray
-from lptml.estimators._lptml import (
-    COMMON_CONSTRAINTS,
-    PAIR_CONSTRAINTS,
-    LPTMLBase,
-    kind_weights,
-    merge_rows,
-    one_direction,
-    spanned,
-)
+from lptml.estimators._lptml import COMMON_CONSTRAINTS, PAIR_CONSTRAINTS, LPTMLBase
 from lptml.estimators._maps import fit_pairs, is_linear
 from lptml.estimators._suspicion import of_each
 from lptml.estimators.base import PairsMixin

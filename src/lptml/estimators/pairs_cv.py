@@ -12,8 +12,8 @@ from lptml._limits import Interrupts
 from lptml.constraints import ConstraintSet, Floats, Ints
 from lptml.constraints.scaling import blend, feature_scale, representative, truncate
 from lptml.constraints.span import Span
+from lptml.estimators._constraints import in_unit_scale
 from lptml.estimators._cv import CVMixin, but_shrinkage, cv_constraints
-from lptml.estimators._lptml import in_unit_scale
 from lptml.estimators.pairs import LPTML, PairsBase
 from lptml.select.cross_validation import Setting, grid_of
 

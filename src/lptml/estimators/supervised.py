@@ -21,16 +21,9 @@ from lptml.constraints.scaling import representative
 from lptml.constraints.span import Span, span_of_points
 from lptml.estimators import _inputs
 from lptml.estimators._callbacks import with_callbacks
+from lptml.estimators._constraints import each_as_one, in_unit_scale, merge_rows
 from lptml.estimators._inputs import FloatArray
-from lptml.estimators._lptml import (
-    COMMON_CONSTRAINTS,
-    PAIR_CONSTRAINTS,
-    LPTMLBase,
-    each_as_one,
-    in_unit_scale,
-    merge_rows,
-    seed,
-)
+from lptml.estimators._lptml import COMMON_CONSTRAINTS, PAIR_CONSTRAINTS, LPTMLBase, seed
 from lptml.estimators._maps import fit_supervised, is_linear
 from lptml.estimators.base import SupervisedMixin
 from lptml.noise.suspects import judge

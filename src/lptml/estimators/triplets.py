@@ -10,14 +10,9 @@ import numpy as np
 from lptml._limits import Interrupts
 from lptml.estimators import _inputs
 from lptml.estimators._callbacks import with_callbacks
+from lptml.estimators._constraints import comparisons, merge_rows, one_direction, spanned
 from lptml.estimators._inputs import FloatArray
-from lptml.estimators._lptml import (
-    LPTMLBase,
-    comparisons,
-    merge_rows,
-    one_direction,
-    spanned,
-)
+from lptml.estimators._lptml import LPTMLBase
 from lptml.estimators._maps import fit_triplets, is_linear
 from lptml.estimators._suspicion import share_of_first
 from lptml.estimators.base import TripletsMixin
