@@ -156,8 +156,10 @@ def on_span(constraints: ConstraintSet, span: Span) -> ConstraintSet:
     )
 
 
-def each_as_one(constraints: ConstraintSet) -> ConstraintSet:
+def each_as_one(constraints: ConstraintSet | LabelledTriplets) -> ConstraintSet | LabelledTriplets:
     """Return the same constraints with a weight of one each."""
+    if isinstance(constraints, LabelledTriplets):
+        return replace(constraints, point_weight=None)
     return ConstraintSet(
         V=constraints.V.view(),
         W=None if constraints.W is None else constraints.W.view(),

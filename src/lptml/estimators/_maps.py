@@ -28,7 +28,7 @@ from lptml.noise.suspects import judge
 from lptml.points.priors import make_prior, standardised
 
 if TYPE_CHECKING:
-    from lptml.estimators.supervised import Labelled
+    from lptml.estimators._labelled import Labelled
 
 __all__ = [
     "check_map",

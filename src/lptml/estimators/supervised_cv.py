@@ -16,8 +16,9 @@ from lptml.constraints import Floats, Ints, psd_factor
 from lptml.constraints.from_labels import KINDS
 from lptml.constraints.scaling import blend, truncate
 from lptml.estimators._cv import CVMixin, but_shrinkage, check_names, cv_constraints
+from lptml.estimators._labelled import Labelled, SupervisedBase, prior_factor
 from lptml.estimators._maps import check_map, is_linear, map_of, settle, through
-from lptml.estimators.supervised import Labelled, LPTML_Supervised, SupervisedBase, prior_factor
+from lptml.estimators.supervised import LPTML_Supervised
 from lptml.points import priors
 from lptml.select.cross_validation import Setting, grid_of, neighbour_share
 
