@@ -17,8 +17,6 @@ from contextvars import ContextVar
 from types import FrameType, TracebackType
 from typing import Any
 
-__all__ = ["Interrupts", "OutOfTime", "look", "until"]
-
 
 class OutOfTime(Exception):
     """A step was given up; nothing of it is left."""

@@ -15,21 +15,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from lptml.constraints import LabelledPairs
 
-__all__ = [
-    "BLOCK",
-    "Coordinates",
-    "Floats",
-    "Ints",
-    "blocks",
-    "check_components",
-    "check_integer",
-    "check_real",
-    "labelled",
-    "minimise_factor",
-    "sample_differences",
-    "warn_not_converged",
-]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

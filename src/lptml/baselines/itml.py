@@ -35,8 +35,6 @@ from lptml.baselines._common import (
 )
 from lptml.estimators.base import PairsMixin, SupervisedMixin, components_from_metric
 
-__all__ = ["ITML", "ITMLResult", "ITML_Supervised", "solve_itml"]
-
 _MOST_POINTS = 1000  # for the percentiles of the distances: half a million pairs place them well enough
 
 

@@ -19,8 +19,6 @@ from lptml.baselines._common import Floats, Ints, check_components, check_intege
 from lptml.constraints.scaling import standard_deviation
 from lptml.estimators.base import SupervisedMixin
 
-__all__ = ["LFDA", "scatters"]
-
 _EMBEDDINGS = ("weighted", "orthonormalized", "plain")
 _RIDGE = 1e-9  # relative to the mean eigenvalue of the within scatter, which dependent features make singular
 

@@ -32,8 +32,6 @@ from lptml.baselines._common import (
 )
 from lptml.estimators.base import SupervisedMixin, components_from_metric
 
-__all__ = ["LMNN", "lmnn_objective", "target_neighbours"]
-
 _WIDTHS = (0.5, 0.1, 0.02)  # of the Huber hinge: the last leaves less than 1% of a unit margin per triplet
 
 

@@ -31,8 +31,6 @@ from lptml.baselines._common import (
 )
 from lptml.estimators.base import SupervisedMixin, components_from_metric
 
-__all__ = ["MCML", "mcml_objective"]
-
 
 class MCML(SupervisedMixin, BaseEstimator):
     """Maximally collapsing metric learning.

@@ -34,8 +34,6 @@ from lptml.baselines._common import (
 )
 from lptml.estimators.base import PairsMixin, SupervisedMixin, components_from_metric
 
-__all__ = ["MMC", "MMCResult", "MMC_Supervised", "solve_mmc"]
-
 _POWER_STEPS = 20  # monotone steps before L-BFGS, which needs a start away from the kinks of the norms
 
 

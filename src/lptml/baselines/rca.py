@@ -19,8 +19,6 @@ from lptml.baselines._common import Floats, Ints, check_components, check_intege
 from lptml.constraints.scaling import standard_deviation
 from lptml.estimators.base import MahalanobisMixin, SupervisedMixin, components_from_metric
 
-__all__ = ["RCA", "RCA_Supervised", "chunk_covariance", "draw_chunks"]
-
 
 class _RCA:
     """The solution shared by both learners."""

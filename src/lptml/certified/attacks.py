@@ -13,8 +13,6 @@ import numpy as np
 from lptml.certified.votes import Ballot, decide
 from lptml.constraints.checks import Floats, Ints
 
-__all__ = ["attack_labels"]
-
 
 def attack_labels(ballot: Ballot, codes: Ints, n_classes: int, limit: int) -> list[Ints | None]:
     """The cheapest change of labels found that changes each answer.

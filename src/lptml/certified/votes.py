@@ -30,8 +30,6 @@ from numpy.typing import NDArray
 
 from lptml.constraints.checks import Floats, Ints
 
-__all__ = ["Ballot", "Outcome", "decide", "flip_radius", "point_radius"]
-
 _TOLERANCE = 1e-9  # a lead of weights below this is none: sums are rounded
 
 

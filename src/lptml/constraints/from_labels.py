@@ -20,8 +20,6 @@ from lptml.constraints.constraint_set import ConstraintSet, Floats, Ints
 from lptml.constraints.labelled_pairs import LabelledPairs
 from lptml.constraints.labelled_triplets import LabelledTriplets
 
-__all__ = ["KINDS", "Chosen", "constraints_from_labels", "nearest_of_each_kind"]
-
 #: Targets of a point: three, as in LMNN. On the 13 development sets of docs/generalisation.md 3 and 10, 5
 #: and 5, 3 and 3, 3 and 20 are within .3 points of each other.
 TARGETS = 3

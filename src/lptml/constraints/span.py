@@ -37,8 +37,6 @@ from lptml.constraints.scaling import root_mean_square, standard_deviation
 
 _EPS = float(np.finfo(np.float64).eps)
 
-__all__ = ["Span", "span_of_points", "span_of_tuples", "span_of_vectors"]
-
 
 @dataclass(frozen=True, eq=False)
 class Span:

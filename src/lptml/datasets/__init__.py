@@ -2,7 +2,6 @@
 
 from lptml.datasets.tables import (
     LOADERS,
-    DatasetNotFound,
     load,
     load_breast_cancer,
     load_digits,
@@ -15,6 +14,7 @@ from lptml.datasets.tables import (
     make_scattered_poison,
     make_synthetic,
 )
+from lptml.datasets.uci import DatasetNotFound
 
 __all__ = [
     "LOADERS",

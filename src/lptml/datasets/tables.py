@@ -25,23 +25,7 @@ from numpy.typing import NDArray
 from sklearn import datasets as bundled
 from sklearn.utils import Bunch
 
-from lptml.datasets.uci import IONOSPHERE, SOYBEAN_SMALL, DatasetNotFound, UCITable, fetch
-
-__all__ = [
-    "LOADERS",
-    "DatasetNotFound",
-    "load",
-    "load_breast_cancer",
-    "load_digits",
-    "load_ionosphere",
-    "load_iris",
-    "load_soybean",
-    "load_wine",
-    "make_poisoned",
-    "make_rotated_poisoned",
-    "make_scattered_poison",
-    "make_synthetic",
-]
+from lptml.datasets.uci import IONOSPHERE, SOYBEAN_SMALL, UCITable, fetch
 
 _PAPER = "Generated after section 4 of the paper (arXiv:1905.09989)"
 

@@ -23,17 +23,6 @@ from numpy.typing import NDArray
 
 from lptml._files import replacing
 
-__all__ = [
-    "IONOSPHERE",
-    "SOYBEAN_SMALL",
-    "DatasetNotFound",
-    "UCITable",
-    "cache_folder",
-    "checksum",
-    "fetch",
-    "parse",
-]
-
 logger = logging.getLogger(__name__)
 
 _HOST = "https://archive.ics.uci.edu"

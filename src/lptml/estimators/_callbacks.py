@@ -13,8 +13,6 @@ from typing import Any
 
 from lptml.estimators._inputs import FloatArray
 
-__all__ = ["Announcer", "CallbackSupport", "with_callbacks"]
-
 _module: Any = None
 if importlib.util.find_spec("sklearn.callback") is not None:
     _module = importlib.import_module("sklearn.callback")

@@ -21,18 +21,6 @@ from lptml.constraints.labelled_triplets import LabelledTriplets
 from lptml.constraints.span import Span, span_of_tuples
 from lptml.estimators._inputs import FloatArray
 
-__all__ = [
-    "AnySource",
-    "comparisons",
-    "each_as_one",
-    "in_unit_scale",
-    "kind_weights",
-    "merge_rows",
-    "on_span",
-    "one_direction",
-    "spanned",
-]
-
 #: Constraints in memory, of any kind.
 AnySource = ConstraintSet | LabelledPairs | LabelledTriplets
 

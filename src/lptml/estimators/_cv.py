@@ -21,8 +21,6 @@ from lptml.estimators._lptml import COMMON_CONSTRAINTS, PAIR_CONSTRAINTS, seed
 from lptml.estimators._mahalanobis import components_from_metric
 from lptml.select.cross_validation import Setting, mean_metric, score_settings
 
-__all__ = ["CVMixin", "but_shrinkage", "check_names", "cv_constraints"]
-
 #: Options that are handed on to the fit with the best setting.
 OF_THE_SEARCH = (
     "max_trials",

@@ -17,25 +17,6 @@ from sklearn.utils.validation import check_array, check_consistent_length, colum
 
 from lptml.constraints import checks as validation
 
-__all__ = [
-    "ArrayPreprocessor",
-    "FloatArray",
-    "InputTypeError",
-    "PreprocessorError",
-    "check_magnitude",
-    "check_mask",
-    "check_metric",
-    "check_pair_labels",
-    "check_penalty",
-    "check_point_labels",
-    "check_preprocessor",
-    "check_weight",
-    "form_points",
-    "form_tuples",
-    "frame_names",
-    "refuse_sparse",
-]
-
 FloatArray = NDArray[np.float64]
 Preprocessor = Callable[[NDArray[Any]], ArrayLike]
 

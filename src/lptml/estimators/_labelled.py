@@ -22,8 +22,6 @@ from lptml.estimators.base import SupervisedMixin
 from lptml.noise.suspects import judge
 from lptml.points import priors
 
-__all__ = ["Labelled", "SupervisedBase", "prior_factor"]
-
 
 @dataclass(frozen=True, eq=False)
 class Labelled:

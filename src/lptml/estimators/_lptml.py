@@ -31,8 +31,6 @@ from lptml.estimators._suspicion import SuspicionMixin
 if TYPE_CHECKING:
     from lptml.proof import Certified
 
-__all__ = ["COMMON_CONSTRAINTS", "PAIR_CONSTRAINTS", "LPTMLBase", "seed"]
-
 #: A lower bound is looked for up to this many constraints times features squared.
 BOUNDED_SIZE = 1_000_000
 

@@ -17,8 +17,6 @@ from lptml.estimators._inputs import ArrayPreprocessor, FloatArray
 if TYPE_CHECKING:
     from lptml.maps import Map
 
-__all__ = ["MahalanobisMetric", "MahalanobisMixin", "MappedMetric", "components_from_metric"]
-
 
 def components_from_metric(A: ArrayLike, n_components: int | None = None) -> FloatArray:
     """Factor a positive semidefinite matrix: return L with L'L = A, its rows in order of decreasing weight.

@@ -30,17 +30,6 @@ from lptml.points.priors import make_prior, standardised
 if TYPE_CHECKING:
     from lptml.estimators._labelled import Labelled
 
-__all__ = [
-    "check_map",
-    "fit_pairs",
-    "fit_supervised",
-    "fit_triplets",
-    "is_linear",
-    "map_of",
-    "settle",
-    "through",
-]
-
 #: Triplets of labelled points that a map is trained on, at most.
 TRIPLETS = 20_000
 FLOOR = 1e-2  # what the least trusted label weighs

@@ -16,8 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from lptml.estimators._inputs import FloatArray
 
-__all__ = ["SuspicionMixin", "of_each", "share_of_first"]
-
 
 class SuspicionMixin:
     """Suspicions of a learner that defines ``_judge`` and calls ``_remember`` at the end of fit."""

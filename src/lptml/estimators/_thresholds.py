@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from lptml.estimators._inputs import FloatArray
 
-__all__ = ["STRATEGIES", "best_threshold", "check_calibration"]
-
 #: strategy -> the option that it needs, if any
 STRATEGIES: dict[str, str | None] = {
     "accuracy": None,

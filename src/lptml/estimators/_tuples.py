@@ -16,8 +16,6 @@ from lptml.estimators._inputs import FloatArray
 from lptml.estimators._mahalanobis import MahalanobisMixin
 from lptml.estimators._thresholds import best_threshold, check_calibration
 
-__all__ = ["PairsMixin", "QuadrupletsMixin", "TripletsMixin"]
-
 
 class _EmbedTuples:
     """What maps tuples; apart from the transformers, so that ``set_output`` leaves its result 3-D."""

@@ -19,8 +19,6 @@ from lptml.estimators import _inputs
 from lptml.estimators._inputs import FloatArray
 from lptml.select.cross_validation import deal
 
-__all__ = ["CertifiedKNeighborsClassifier", "CrossCertified", "cross_certify"]
-
 ATTACKS = ("flip", "plant", "remove", "alter")
 BUDGETS = (0, 0.01, 0.02, 0.05, 0.1)
 

@@ -42,8 +42,6 @@ from lptml.estimators.model_classes import (
 )
 from lptml.maps import kind_of, map_with, restore_map, settings_of, state_of
 
-__all__ = ["FORMAT", "SCHEMA_VERSION", "ModelFileError", "load", "save"]
-
 FORMAT = "lptml-model"
 SCHEMA_VERSION = 1
 

@@ -20,8 +20,6 @@ from lptml.estimators._inputs import FloatArray
 if TYPE_CHECKING:
     from lptml.noise.trust import Trust
 
-__all__ = ["LabelCleaner", "choose"]
-
 
 def choose(
     suspicion: FloatArray,

@@ -28,19 +28,6 @@ import numpy as np
 
 from lptml.maps import kind_of
 
-__all__ = [
-    "CLASSES",
-    "FITTED",
-    "PASSED_OVER",
-    "RETIRED",
-    "Kind",
-    "Mapped",
-    "Several",
-    "admits",
-    "find_class",
-    "in_words",
-]
-
 #: Parameters that files of earlier versions name and that are passed over: how a fit runs, not what it
 #: learns. What no version ever wrote is refused.
 PASSED_OVER = frozenset({"engine", "n_jobs", "verbose"})

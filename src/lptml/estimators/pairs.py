@@ -21,8 +21,6 @@ from lptml.estimators._maps import fit_pairs, is_linear
 from lptml.estimators._suspicion import of_each
 from lptml.estimators.base import PairsMixin
 
-__all__ = ["LPTML", "Compared", "PairsBase"]
-
 
 @dataclass(frozen=True, eq=False)
 class Compared:

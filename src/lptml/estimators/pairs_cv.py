@@ -17,8 +17,6 @@ from lptml.estimators._cv import CVMixin, but_shrinkage, cv_constraints
 from lptml.estimators.pairs import LPTML, PairsBase
 from lptml.select.cross_validation import Setting, grid_of
 
-__all__ = ["LPTMLCV"]
-
 #: Pairs that settings are compared on; of more pairs these are drawn.
 VALIDATED = 20_000
 

@@ -16,8 +16,6 @@ from lptml.estimators._lptml import LPTMLBase
 from lptml.estimators._suspicion import share_of_first
 from lptml.estimators.base import QuadrupletsMixin
 
-__all__ = ["LPTML_Quadruplets"]
-
 
 class LPTML_Quadruplets(QuadrupletsMixin, LPTMLBase):
     """Learn a Mahalanobis metric from quadruplets, some of which may be wrong.

@@ -23,9 +23,6 @@ from lptml.maps.votes import LeafVotes, NearestVotes, RidgeVotes, restore
 if TYPE_CHECKING:
     from lptml.noise.trust import Trust
 
-__all__ = ["RobustKNeighborsClassifier"]
-
-
 #: Neighbours, least squares penalties and points a leaf among which the out-of-sample likelihood chooses.
 NEIGHBORS = (5, 9, 15, 30, 60)
 RIDGES = (0.1, 0.5, 2.0)

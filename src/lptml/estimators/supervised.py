@@ -22,8 +22,6 @@ from lptml.estimators._lptml import COMMON_CONSTRAINTS, PAIR_CONSTRAINTS, seed
 from lptml.estimators._maps import fit_supervised, is_linear
 from lptml.points import priors
 
-__all__ = ["LPTML_Supervised"]
-
 
 class LPTML_Supervised(SupervisedBase):
     """Learn a Mahalanobis metric from points and their classes, some of which may be wrong.

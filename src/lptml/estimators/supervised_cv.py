@@ -22,8 +22,6 @@ from lptml.estimators.supervised import LPTML_Supervised
 from lptml.points import priors
 from lptml.select.cross_validation import Setting, grid_of, neighbour_share
 
-__all__ = ["LPTML_SupervisedCV"]
-
 #: Points that settings are compared on; of more points these are drawn.
 VALIDATED = 3000
 _OF_CONSTRAINTS = ("n_constraints", "bounds", "class_weight")

@@ -17,8 +17,6 @@ from lptml.estimators._maps import fit_triplets, is_linear
 from lptml.estimators._suspicion import share_of_first
 from lptml.estimators.base import TripletsMixin
 
-__all__ = ["LPTML_Triplets"]
-
 
 class LPTML_Triplets(TripletsMixin, LPTMLBase):
     """Learn a Mahalanobis metric from triplets, some of which may be wrong.

@@ -42,7 +42,7 @@ from lptml.constraints import ConstraintSet, Floats, Ints
 from lptml.constraints.scaling import feature_scale
 from lptml.constraints.violation import TOLERANCE, excess
 from lptml.exact.basis import minimal_basis, minimal_infeasible
-from lptml.exact.objectives import Objective, make_objective
+from lptml.exact.objectives import Objective
 from lptml.exact.sdp import (
     SOLVERS,
     BasisProblem,
@@ -53,17 +53,6 @@ from lptml.exact.sdp import (
     solve_problem,
 )
 from lptml.exact.verify import regulariser_arrays
-
-__all__ = [
-    "Counts",
-    "ExactResult",
-    "Objective",
-    "basis_computation",
-    "exact_lptml",
-    "initial_basis",
-    "make_objective",
-    "violation_test",
-]
 
 _SAMPLING_RATIO = 16  # a sample of n / 16 leaves about 16 D constraints violated, and passes over n stay few
 _KEEP = 1.0  # slack constraints stay while there are fewer than this many times D and a batch

@@ -10,8 +10,6 @@ import click
 
 from lptml.experiments.options import Options
 
-__all__ = ["reproduce"]
-
 _NAMES = ["table1", "figure-violations", "figure-poisoning", "figure-dimension", "figure-parallel", "noise"]
 
 

@@ -22,8 +22,6 @@ from lptml.experiments.markdown import (
 from lptml.experiments.noise_page import noise_section
 from lptml.experiments.runner import EXPERIMENTS, write_atomically
 
-__all__ = ["write_page"]
-
 Record = dict[str, Any]
 
 

@@ -10,8 +10,6 @@ from matplotlib.figure import Figure
 
 from lptml._files import replacing
 
-__all__ = ["COLOURS", "PAPER_STYLE", "new_figure", "save"]
-
 #: Ours in strong colours, peers muted, scalers grey.
 COLOURS = {
     "Euclidean": "#9a9a9a",

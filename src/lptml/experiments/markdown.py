@@ -4,17 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = [
-    "count_executions",
-    "cpu",
-    "fraction",
-    "percent",
-    "table_of",
-    "three_ways",
-    "title",
-    "with_deviation",
-]
-
 
 def count_executions(table: dict[str, Any]) -> str:
     """How many executions the entries of a nested table rest on."""

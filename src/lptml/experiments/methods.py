@@ -17,18 +17,6 @@ from lptml.estimators import LPTML_Supervised, LPTML_SupervisedCV
 from lptml.estimators.robust import RobustKNeighborsClassifier
 from lptml.experiments.options import Options
 
-__all__ = [
-    "OURS",
-    "PAPER_BOUNDS",
-    "PEERS",
-    "PRINTED_BOUNDS",
-    "ROBUST",
-    "TRANSFORMERS",
-    "chosen",
-    "classifier",
-    "transformer",
-]
-
 #: u at the 10th and l at the 90th percentile: what the published experiments did.
 PAPER_BOUNDS = ("percentile", 10, 90)
 #: u at the 90th and l at the 10th percentile: what the text says.

@@ -6,8 +6,6 @@ from typing import Any
 
 from lptml.experiments.markdown import count_executions, table_of, three_ways, title
 
-__all__ = ["noise_section"]
-
 
 def noise_section(record: dict[str, Any], images: str) -> str:
     """Tables by data set, ours against the best peer, and who finds the wrong labels."""

@@ -7,8 +7,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Options"]
-
 
 @dataclass(frozen=True)
 class Options:

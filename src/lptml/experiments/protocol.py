@@ -20,8 +20,6 @@ from lptml import datasets
 from lptml.experiments import methods
 from lptml.experiments.options import Options
 
-__all__ = ["REAL", "Fold", "available", "evaluate", "folds", "prepare", "seed_for"]
-
 Floats = NDArray[np.float64]
 
 #: Data sets of the accuracy table, in its order; the paper's own come first.

@@ -18,8 +18,6 @@ from joblib import Parallel, delayed
 from lptml._files import replacing
 from lptml.experiments.options import Options
 
-__all__ = ["EXPERIMENTS", "OnExecution", "Rows", "load_experiment", "run"]
-
 Row = dict[str, Any]
 #: Called with (experiment, pieces done, pieces in all, message).
 OnExecution = Callable[[str, int, int, str], None]

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["executions", "paired", "statistics"]
-
 Row = dict[str, Any]
 
 

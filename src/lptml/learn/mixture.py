@@ -34,8 +34,6 @@ from lptml._limits import look
 from lptml.constraints import ConstraintSet, Floats
 from lptml.constraints.scaling import feature_scale, scale_metric, unscale_metric
 
-__all__ = ["likeliest", "log_likelihood", "share_of_coins"]
-
 _ITERATIONS = 200  # far more than the likelihood needs to settle to the fourth digit of an accuracy
 _RARE, _COMMON = 1e-3, 0.98  # limits of eps, to stay clear of log 0 and of pairs that say nothing
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from lptml.constraints import ConstraintSet, Floats, Ints
 
-__all__ = ["Arrays", "Evidence", "Map", "check_settings", "rows_of"]
-
 #: The state of a map, as model files hold it.
 Arrays = dict[str, NDArray[np.generic]]
 

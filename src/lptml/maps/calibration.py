@@ -21,8 +21,6 @@ import numpy as np
 
 from lptml.constraints import Floats, Ints
 
-__all__ = ["Calibration", "calibrate", "sharpened"]
-
 SHARPNESS = np.geomspace(0.4, 8.0, 25)
 RATES = np.array([0.0, 0.01, 0.02, 0.03, 0.05, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4])
 _FEWEST = 1e-3  # what is added to every probability: no vote excludes a class for good

@@ -27,8 +27,6 @@ from lptml.constraints import Floats, Ints
 from lptml.maps._evidence import Arrays, Evidence, check_settings
 from lptml.points.scatter import robust_scale
 
-__all__ = ["ForestMap", "Trees", "grow"]
-
 TREES = 100
 GROWN = 10_000  # points that trees are grown on, at most; of more points these are drawn
 LEAVES = 2048  # of a tree at most

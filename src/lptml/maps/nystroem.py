@@ -23,8 +23,6 @@ from lptml.constraints import Floats
 from lptml.maps._evidence import Arrays, Evidence, check_settings
 from lptml.points.scatter import squared_distances
 
-__all__ = ["NystroemMap"]
-
 LANDMARKS = 300
 #: The width of the kernel: the median squared distance to the neighbour of this number.
 NEIGHBOUR = 20

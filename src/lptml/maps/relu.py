@@ -30,8 +30,6 @@ from lptml.constraints import Floats, Ints
 from lptml.constraints.scaling import standard_deviation
 from lptml.maps._evidence import Arrays, Evidence, check_settings
 
-__all__ = ["ReluMap", "loss_and_gradients"]
-
 #: Steps of Adam, from a temperature at which the start hardly matters to one where margins still do.
 SCHEDULE: dict[str, Any] = {
     "steps": 300,

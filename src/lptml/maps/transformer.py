@@ -9,8 +9,6 @@ import numpy as np
 from lptml.constraints import Floats
 from lptml.maps._evidence import Arrays, Evidence
 
-__all__ = ["TransformerMap"]
-
 
 class TransformerMap:
     """A transformer, fitted to the points and to their labels where there are any.

@@ -33,8 +33,6 @@ from lptml.constraints import Floats, Ints
 from lptml.maps.forest import Trees
 from lptml.points.scatter import robust_scale, squared_distances
 
-__all__ = ["LeafVotes", "NearestVotes", "RidgeVotes", "Settled", "Voter", "restore"]
-
 #: Arrays, numbers and texts by name.
 State = dict[str, Any]
 

@@ -33,8 +33,6 @@ from lptml.noise._common import (
 )
 from lptml.noise.labels import around, flip_by_class, flip_clusters, flip_confident, flip_uniform
 
-__all__ = ["AdaptiveFlips", "adaptive_flips"]
-
 _TRIES = 20  # proposals in a row that have all been tried before: then there is nothing left to try
 
 Score = tuple[float, float]  # accuracy, then the share of neighbours of the right class, which breaks ties

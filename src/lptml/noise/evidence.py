@@ -35,8 +35,6 @@ from lptml._limits import look
 from lptml.constraints import Floats, Ints
 from lptml.points.scatter import SHRINKAGE, TAILS, WithinClass, whitening, within_class
 
-__all__ = ["Advance", "discriminant", "forest", "n_trees"]
-
 #: Told how many steps of how many are done.
 Advance = Callable[[int, int], None]
 

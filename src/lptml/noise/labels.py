@@ -19,16 +19,6 @@ from lptml.noise._common import (
     standardised,
 )
 
-__all__ = [
-    "NoiseKind",
-    "flip_by_class",
-    "flip_clusters",
-    "flip_confident",
-    "flip_labels",
-    "flip_uniform",
-    "relabel_neighborhood",
-]
-
 _FOLDS = 3  # of the cross-validation that tells which labels are the most obvious
 
 

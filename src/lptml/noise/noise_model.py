@@ -28,8 +28,6 @@ from numpy.typing import NDArray
 
 from lptml.constraints import Floats, Ints
 
-__all__ = ["Fitted", "combine", "detected", "fit_noise", "mixed_suspicion", "softmax"]
-
 _NEVER = 0.23  # over N: how likely what never happened in N trials still is (median, Jeffreys' prior)
 _LITTLE = 0.03  # prior of rho proportional to 1 / (.03 + rho): as likely below .03 as from .03 to .09
 _SHARPNESS = np.geomspace(0.05, 10.0, 31)  # typical log-odds that are tried

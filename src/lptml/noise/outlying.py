@@ -9,8 +9,6 @@ from lptml.constraints import Floats
 from lptml.constraints.checks import check_points
 from lptml.points.scatter import robust_scale, squared_distances
 
-__all__ = ["distance_to_quarter", "outlyingness"]
-
 _QUARTER = 0.25  # of the points: a clump smaller than that cannot vouch for itself
 _REFERENCES = 2000  # points that distances are taken to at most
 _BLOCK = 1024

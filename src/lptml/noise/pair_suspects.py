@@ -39,8 +39,6 @@ from lptml.noise.tables import as_table
 from lptml.noise.trust import Trust
 from lptml.points.scatter import TAILS
 
-__all__ = ["PairTrust", "judge_pairs", "pair_columns", "pair_suspects", "pair_suspicion"]
-
 _FOLDS = 5
 _EMPHASIS = (
     3.0  # power of the information; AUC of 1,000 pairs of Digits, 10% wrong: 0: .904, 1: .918, 3: .933

@@ -23,8 +23,6 @@ from lptml.noise._common import (
 )
 from lptml.noise.labels import by_class
 
-__all__ = ["flip_pairs", "plant_pairs"]
-
 
 class _Kind(StrEnum):
     UNIFORM = "uniform"

@@ -15,8 +15,6 @@ from lptml.noise._common import (
     direction,
 )
 
-__all__ = ["plant_points"]
-
 
 def plant_points(
     X: ArrayLike,

@@ -31,8 +31,6 @@ from lptml.noise.noise_model import Fitted, combine, detected, fit_noise, mixed_
 from lptml.noise.outlying import distance_to_quarter
 from lptml.points.scatter import clipped, robust_scale
 
-__all__ = ["FLOOR", "Trust", "Verdict", "trust_labels"]
-
 FLOOR = 1e-3  # least trust in a label, so that none loses its weight altogether
 _REFERENCE_RATE = 0.1  # share of wrong labels at which it is asked whether they would be seen
 _POWER = 0.5  # least share of them that must be seen to say that labels can be judged

@@ -25,15 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-__all__ = [
-    "CertifiedAccuracyDisplay",
-    "EmbeddingDisplay",
-    "FeatureWeightsDisplay",
-    "PairDistancesDisplay",
-    "SearchHistoryDisplay",
-    "SuspicionDisplay",
-]
-
 SIMILAR, DISSIMILAR, ACCENT, QUIET, RING = "#2f7ed8", "#e07b39", "#2457c5", "#8a94a0", "#d6202a"
 
 

@@ -13,8 +13,6 @@ from lptml.constraints import Floats, Ints
 from lptml.constraints.scaling import standard_deviation
 from lptml.points.scatter import WithinClass, clipped, robust_scale, whitening, within_class
 
-__all__ = ["NAMES", "discriminant", "make_prior", "standardised", "within"]
-
 NAMES = ("identity", "standardized", "within", "discriminant")
 
 

@@ -9,17 +9,6 @@ import numpy as np
 from lptml._limits import look
 from lptml.constraints.constraint_set import Floats, Ints
 
-__all__ = [
-    "SHRINKAGE",
-    "TAILS",
-    "WithinClass",
-    "clipped",
-    "robust_scale",
-    "squared_distances",
-    "whitening",
-    "within_class",
-]
-
 # Mean 4-NN accuracy of the discriminant prior on the 13 development sets of docs/generalisation.md, 2 splits,
 # over the five conditions there; differences below .3 are noise.
 #: Degrees of freedom of the t distributions tried for the classes: heavy tails (74.2; with 2 74.3, with 10

@@ -14,8 +14,6 @@ from lptml.constraints.indexed_pairs import IndexedPairs
 from lptml.constraints.labelled_pairs import LabelledPairs
 from lptml.constraints.labelled_triplets import LabelledTriplets
 
-__all__ = ["Batches", "batches_of"]
-
 _ROWS = 16_384  # explicit constraints a minibatch
 _RUN = 8  # consecutive constraints drawn together
 _STORED = 2_000_000  # numbers of explicit constraints that are held in the precision of the descent

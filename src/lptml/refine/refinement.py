@@ -28,7 +28,7 @@ import numpy as np
 from lptml.constraints import Floats, Source
 from lptml.constraints.counting import best_multiple
 from lptml.constraints.scaling import feature_scale, representative, truncate
-from lptml.refine.anneal import Schedule, anneal, cool
+from lptml.refine.anneal import Schedule, cool
 from lptml.refine.canonical import in_memory
 from lptml.refine.polish import enumerate_metrics, is_enumerable, polish
 from lptml.refine.starts import default_starts, rank_one_starts
@@ -340,6 +340,3 @@ class _Run:
             candidates=tuple(entry.A for entry in ordered[:5]),
             status=status,
         )
-
-
-__all__ = ["Improvement", "Refined", "anneal", "default_starts", "refine"]

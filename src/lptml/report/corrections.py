@@ -35,8 +35,6 @@ from lptml._cells import as_text, fingerprint, restored, written
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Correction", "Decision", "Journal", "apply_corrections", "read_corrections", "trusted_rows"]
-
 COLUMNS = ("row", "key", "column", "given", "decision", "label", "data")
 _FINGERPRINT = len(fingerprint(b""))
 

@@ -37,8 +37,6 @@ from lptml.search import checkpoint as saved_states
 from lptml.search.driver import Pace, Run, complete, in_order, units
 from lptml.search.engine import Engine, PartitionedSource, make_engine
 from lptml.search.result import (
-    Counted,
-    History,
     SearchInterruptedWarning,
     SearchProgress,
     SearchResult,
@@ -47,17 +45,6 @@ from lptml.search.result import (
 )
 from lptml.search.setup import Setup, check_arguments, make_entropy, prepare
 from lptml.search.trial import SearchProblem, compile_trial
-
-__all__ = [
-    "CheckpointWarning",
-    "Counted",
-    "History",
-    "SearchInterruptedWarning",
-    "SearchProgress",
-    "SearchResult",
-    "SearchStatus",
-    "search",
-]
 
 _CHECKPOINT_SECONDS = 1.0
 _SERIAL = (

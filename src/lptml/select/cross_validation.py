@@ -27,8 +27,6 @@ from lptml._limits import OutOfTime, look
 from lptml.constraints import Floats, Ints, psd_factor
 from lptml.points.nearest import nearest
 
-__all__ = ["Scores", "deal", "grid_of", "mean_metric", "neighbour_share", "score_settings"]
-
 Setting = dict[str, Any]
 
 
