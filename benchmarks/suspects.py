@@ -57,6 +57,7 @@ PLANTED: dict[str, dict[str, Any]] = {
     "3 clumps of 3%, 30 sd": {"share": 0.09, "distance": 30.0, "n_clumps": 3},
     "3 clumps of 3%, 10 sd": {"share": 0.09, "distance": 10.0, "n_clumps": 3},
     "20%, 30 sd": {"share": 0.2, "distance": 30.0},
+    "20%, 10 sd": {"share": 0.2, "distance": 10.0},
 }
 TABLES = ("iris", "wine", "cancer", "digits", "ionosphere")
 PAIRS = 1000

@@ -197,6 +197,26 @@ def test_planted_points_are_outlying_and_it_is_not_their_label(d, clumps):
     assert np.allclose(trust.outlyingness, out)
 
 
+@pytest.mark.parametrize(("share", "clumps"), [(0.05, 1), (0.09, 3), (0.2, 1)])
+def test_points_that_break_how_features_vary_together_are_outlying(share, clumps):
+    rng = np.random.default_rng(0)
+    X = 2.0 * rng.normal(size=(300, 2)) @ rng.normal(size=(2, 20)) + 0.2 * rng.normal(size=(300, 20))
+    X[:40] *= 3.0  # far out along their rule
+    y = np.arange(300) % 2
+    poisoned = plant_points(X, y, share, distance=5.0, n_clumps=clumps, random_state=0)
+    centred = poisoned.points - np.median(poisoned.points, axis=0)
+    plain = np.linalg.norm(centred / robust_scale(poisoned.points), axis=1)
+    assert roc_auc_score(poisoned.planted, plain) < 0.93
+    assert roc_auc_score(poisoned.planted, outlyingness(poisoned.points)) > 0.99
+
+
+def test_outlyingness_of_points_that_coincide_and_of_any_order():
+    assert (outlyingness(np.zeros((3, 5))) == 1.0).all()
+    assert outlyingness(np.r_[np.zeros((9, 5)), np.ones((1, 5))]).argmax() == 9
+    X = np.random.default_rng(0).normal(size=(30, 50))
+    assert np.allclose(outlyingness(X[::-1]), outlyingness(X)[::-1])
+
+
 def test_robust_scale_ignores_poison_and_keeps_rare_and_constant_features():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(size=200), np.zeros(200), rng.random(200) < 0.1])
