@@ -19,7 +19,8 @@ from lptml.constraints import ConstraintSet, Floats
 from lptml.exact.attempt import attempt
 from lptml.exact.coordinates import scale_problem
 from lptml.exact.kernel import solve
-from lptml.exact.sdp import ACCEPT, ATTEMPTS, BasisProblem, Status, solve_basis, solve_problem
+from lptml.exact.sdp import ATTEMPTS, solve_basis, solve_problem
+from lptml.exact.solution import ACCEPT, BasisProblem, Status
 
 TOLERANCE = 1e-8
 DIMENSIONS = ((2, 200), (5, 100), (13, 30), (34, 3))

@@ -17,7 +17,8 @@ from lptml.exact import (
     violation_test,
 )
 from lptml.exact import algorithm1 as exact
-from lptml.exact.sdp import Status, solve_basis
+from lptml.exact.sdp import solve_basis
+from lptml.exact.solution import Status
 from lptml.exact.verify import verify_certificate
 
 STRATEGIES = ("multi", "pivot", "mtf", "plain")

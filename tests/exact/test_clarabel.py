@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from lptml.constraints import ConstraintSet
-from lptml.exact.sdp import Status, solve_basis
+from lptml.exact.sdp import solve_basis
+from lptml.exact.solution import Status
 
 PAIRS = ConstraintSet.from_differences([[1.0, 0.0], [0.0, 1.0]], [1, -1], bounds=(1.0, 2.0))
 

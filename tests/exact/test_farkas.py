@@ -5,7 +5,8 @@ import pytest
 
 from lptml.constraints import ConstraintSet
 from lptml.exact.farkas import facial, repairs
-from lptml.exact.sdp import Status, solve_basis
+from lptml.exact.sdp import solve_basis
+from lptml.exact.solution import Status
 
 U = np.array([[1.0, 0.0], [0.0, 1.0]])
 SIGN = np.array([1.0, -1.0])

@@ -14,7 +14,8 @@ from scipy import sparse
 from lptml.constraints import ConstraintSet
 from lptml.exact import attempt as _sdp_attempt
 from lptml.exact import sdp
-from lptml.exact.sdp import Status, solve_basis
+from lptml.exact.sdp import solve_basis
+from lptml.exact.solution import Status
 from lptml.exact.verify import verify_certificate, verify_solution
 
 

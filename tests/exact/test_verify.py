@@ -9,7 +9,8 @@ import pytest
 
 from lptml.constraints import ConstraintSet
 from lptml.exact import exact_lptml, make_objective
-from lptml.exact.sdp import Status, solve_basis
+from lptml.exact.sdp import solve_basis
+from lptml.exact.solution import Status
 from lptml.exact.verify import RADIUS, verify_certificate, verify_solution
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from lptml.constraints import LabelledPairs
 from lptml.exact import exact_lptml, make_objective
-from lptml.exact.sdp import Status
+from lptml.exact.solution import Status
 from lptml.proof import (
     CertificateError,
     CertificationInterruptedWarning,

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from lptml.constraints import ConstraintSet
 from lptml.constraints.scaling import feature_scale
 from lptml.exact import exact_lptml, make_objective
-from lptml.exact.sdp import Solution, Status, solve_basis
+from lptml.exact.sdp import solve_basis
+from lptml.exact.solution import Solution, Status
 
 quick = settings(max_examples=60, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)

@@ -7,7 +7,7 @@ from sklearn.model_selection import train_test_split
 from tests import oracle
 
 from lptml.constraints import ConstraintSet, LabelledPairs
-from lptml.exact.sdp import Status
+from lptml.exact.solution import Status
 from lptml.refine import RefinementInterruptedWarning, default_starts, refine
 from lptml.refine.canonical import canonical
 from lptml.search import SearchStatus

@@ -11,7 +11,8 @@ import pytest
 from lptml.constraints import ConstraintSet
 from lptml.constraints.counting import broken_weights, worst_rows
 from lptml.constraints.labelled_pairs import LabelledPairs
-from lptml.exact.sdp import Status, solve_basis
+from lptml.exact.sdp import solve_basis
+from lptml.exact.solution import Status
 from lptml.search import SearchStatus, search
 from lptml.search.guarantees import achieved_confidence, theoretical_trials
 from lptml.search.sampling import Sample

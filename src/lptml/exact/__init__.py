@@ -1,7 +1,7 @@
 """Exact-LPTML, the paper's Algorithm 1: satisfy every constraint of a sample, or prove that no metric does.
 
 The second step of the flow, between the constraints and the search. ``algorithm1`` is the algorithm,
-``sdp`` its basis problem, ``verify`` the independent check of every answer.
+``sdp`` solves its basis problem, ``verify`` is the independent check of every answer.
 """
 
 from lptml.exact.algorithm1 import (
@@ -13,7 +13,7 @@ from lptml.exact.algorithm1 import (
     violation_test,
 )
 from lptml.exact.objectives import Objective, make_objective
-from lptml.exact.sdp import Status
+from lptml.exact.solution import Status
 
 __all__ = [
     "ExactResult",

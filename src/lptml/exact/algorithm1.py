@@ -43,15 +43,8 @@ from lptml.constraints.scaling import feature_scale
 from lptml.constraints.violation import TOLERANCE, excess
 from lptml.exact.basis import minimal_basis, minimal_infeasible
 from lptml.exact.objectives import Objective
-from lptml.exact.sdp import (
-    SOLVERS,
-    BasisProblem,
-    FarkasCertificate,
-    Solution,
-    Status,
-    check_matrix,
-    solve_problem,
-)
+from lptml.exact.sdp import SOLVERS, check_matrix, solve_problem
+from lptml.exact.solution import BasisProblem, FarkasCertificate, Solution, Status
 from lptml.exact.verify import regulariser_arrays
 
 _SAMPLING_RATIO = 16  # a sample of n / 16 leaves about 16 D constraints violated, and passes over n stay few

@@ -20,7 +20,7 @@ from collections.abc import Callable
 import numpy as np
 
 from lptml.constraints import Floats, Ints
-from lptml.exact.sdp import BasisProblem, FarkasCertificate, Solution, Status
+from lptml.exact.solution import BasisProblem, FarkasCertificate, Solution, Status
 
 Solve = Callable[[Ints], Solution]
 

@@ -17,7 +17,16 @@ from scipy import sparse
 
 from lptml.constraints import Floats
 from lptml.exact.farkas import repairs
-from lptml.exact.sdp import ACCEPT, BasisProblem, Solution, Status, certificate, conclude, failure, infeasible
+from lptml.exact.solution import (
+    ACCEPT,
+    BasisProblem,
+    Solution,
+    Status,
+    certificate,
+    conclude,
+    failure,
+    infeasible,
+)
 from lptml.exact.verify import check_optimum
 
 

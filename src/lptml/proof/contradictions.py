@@ -22,7 +22,7 @@ from lptml._limits import OutOfTime, until
 from lptml._threads import share_out, single_threaded
 from lptml.constraints import ConstraintSet, Floats, Ints
 from lptml.exact import exact_lptml, make_objective
-from lptml.exact.sdp import Status
+from lptml.exact.solution import Status
 from lptml.exact.verify import LEAST_GAP
 from lptml.proof.hulls import inside_hull
 from lptml.proof.verify import contradicts, feature_exponents

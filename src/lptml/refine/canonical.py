@@ -13,7 +13,7 @@ import numpy as np
 
 from lptml.constraints import ConstraintSet, Floats, Ints, Source
 from lptml.exact import exact_lptml, make_objective
-from lptml.exact.sdp import Status
+from lptml.exact.solution import Status
 
 _ENTRIES = 20_000_000  # n d
 _FEATURES = 16
