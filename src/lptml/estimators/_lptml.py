@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from lptml._limits import Interrupts
 from lptml.constraints import ConstraintSet, Source
+from lptml.constraints.bounds import bounds_for
 from lptml.constraints.labelled_pairs import LabelledPairs
 from lptml.constraints.span import Span
 from lptml.estimators import _inputs
@@ -114,8 +115,6 @@ class LPTMLBase(SuspicionMixin, CallbackSupport, BaseEstimator):
     @staticmethod
     def _bounds(bounds: Any, distinct: Pairs, given: Pairs) -> tuple[float, float]:
         """Return (u, l) for pairs: percentiles are those of all given pairs, a ratio needs their size."""
-        from lptml.constraints.bounds import bounds_for
-
         return bounds_for(bounds, given if _is_percentile(bounds) else distinct)
 
     def _prior(self, source: ConstraintSet, span: Span, d: int) -> FloatArray | None:

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from lptml._archive import Archive, ModelFileError, open_archive, write_archive
 from lptml._version import __version__
+from lptml.estimators._inputs import check_preprocessor
 from lptml.estimators.model_classes import (
     CLASSES,
     FITTED,
@@ -41,6 +42,7 @@ from lptml.estimators.model_classes import (
     in_words,
 )
 from lptml.maps import kind_of, map_with, restore_map, settings_of, state_of
+from lptml.maps.votes import restore
 
 FORMAT = "lptml-model"
 SCHEMA_VERSION = 1
@@ -268,8 +270,6 @@ class _Reader:
     retired: set[str] = field(default_factory=set)
 
     def estimator(self, data: Any, fitted: bool) -> Any:
-        from lptml.estimators._inputs import check_preprocessor
-
         if not isinstance(data, dict) or set(data) != {"class", "params", "fitted"}:
             raise ModelFileError(
                 "the model in the header must have class, params and fitted, and nothing else"
@@ -440,8 +440,6 @@ def _restored_map(state: dict[str, Any]) -> Any:
 
 def _check_voters(state: dict[str, Any], name: str) -> None:
     """Refuse voters that do not fit the classes, the features and each other."""
-    from lptml.maps.votes import restore
-
     voters, classes = state["voters_"], state["classes_"]
     if len(voters) > 0 and not set(voters) == set(state["maps"]) == set(state["sharpness_"]):
         raise ModelFileError("voters_ and sharpness_ must be those of maps")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from lptml.estimators import _inputs
 from lptml.estimators._inputs import FloatArray
-
-if TYPE_CHECKING:
-    from lptml.noise.trust import Trust
+from lptml.estimators._lptml import seed
+from lptml.noise.pair_suspects import judge_pairs
+from lptml.noise.trust import Trust, trust_labels
 
 
 def choose(
@@ -152,8 +152,6 @@ class LabelCleaner(MetaEstimatorMixin, BaseEstimator):
         if y is None:
             raise ValueError("LabelCleaner requires y to be passed, but the target y is None")
         if np.asarray(X).ndim == 3:
-            from lptml.noise.suspects import judge_pairs
-
             if trusted is not None:
                 raise ValueError("trusted is about labels of points: it must be None for pairs")
             given = np.asarray(X)
@@ -163,8 +161,6 @@ class LabelCleaner(MetaEstimatorMixin, BaseEstimator):
             self.classes_ = np.unique(labels)
             likely = -labels  # the other label
         else:
-            from lptml.noise.trust import trust_labels
-
             given, labels = validate_data(self, X, y, dtype=None, ensure_min_samples=2)
             labels = column_or_1d(labels, warn=True)
             check_classification_targets(labels)
@@ -192,8 +188,6 @@ class LabelCleaner(MetaEstimatorMixin, BaseEstimator):
         return self
 
     def _seed(self) -> int:
-        from lptml.estimators._lptml import seed
-
         return 0 if self.random_state is None else seed(self.random_state)
 
     @_has("predict")

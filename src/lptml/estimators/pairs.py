@@ -20,6 +20,7 @@ from lptml.estimators._lptml import COMMON_CONSTRAINTS, PAIR_CONSTRAINTS, LPTMLB
 from lptml.estimators._maps import fit_pairs, is_linear
 from lptml.estimators._suspicion import of_each
 from lptml.estimators.base import PairsMixin
+from lptml.noise.pair_suspects import pair_suspicion
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +81,6 @@ class PairsBase(PairsMixin, LPTMLBase):
     def _judge(
         self, V: FloatArray, labels: NDArray[np.int8], weight: FloatArray, group: NDArray[np.intp]
     ) -> FloatArray:
-        from lptml.noise.suspects import pair_suspicion
-
         return of_each(pair_suspicion(V, labels, sample_weight=weight), group)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,14 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from lptml._threads import SMALL, single_threaded
 from lptml.estimators import _inputs
 from lptml.estimators._inputs import FloatArray
+from lptml.estimators._lptml import seed
 from lptml.estimators.label_cleaner import choose
+from lptml.estimators.supervised import LPTML_Supervised
+from lptml.estimators.supervised_cv import LPTML_SupervisedCV
 from lptml.maps.calibration import calibrate, sharpened
 from lptml.maps.forest import grow
 from lptml.maps.votes import LeafVotes, NearestVotes, RidgeVotes, restore
-
-if TYPE_CHECKING:
-    from lptml.noise.trust import Trust
+from lptml.noise.trust import Trust, trust_labels
 
 #: Neighbours, least squares penalties and points a leaf among which the out-of-sample likelihood chooses.
 NEIGHBORS = (5, 9, 15, 30, 60)
@@ -157,8 +158,6 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        from lptml.estimators._lptml import seed
-
         self._validate_params()
         self._check_maps()
         points, labels = validate_data(self, X, y, dtype=np.float64)
@@ -186,8 +185,6 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
     def _fit_votes(
         self, points: FloatArray, codes: NDArray[np.int64], sure: NDArray[np.bool_] | None, number: int
     ) -> None:
-        from lptml.noise.trust import trust_labels
-
         K = len(self.classes_)
         self.voters_, self.map_scores_, self.n_neighbors_, self.sharpness_ = {}, {}, {}, {}
         found = trust_labels(points, codes, K, trusted=sure, rng=np.random.default_rng(number))
@@ -238,14 +235,10 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         return [*NearestVotes.of(np.asarray(learner.transform(points), dtype=np.float64), ks, self.weights)]
 
     def _learner(self, name: str, number: int) -> Any:
-        from lptml.estimators.supervised_cv import LPTML_SupervisedCV
-
         if name == "linear":
             if self.metric_learner is not None:
                 return clone(self.metric_learner)
             return LPTML_SupervisedCV(random_state=number)
-        from lptml.estimators.supervised import LPTML_Supervised
-
         return LPTML_Supervised(map=name, random_state=number)
 
     def predict_proba(self, X: Any) -> FloatArray:

@@ -34,6 +34,7 @@ from lptml.constraints.labelled_pairs import LabelledPairs
 from lptml.constraints.scaling import SAMPLE, blend, feature_scale, representative, truncate
 from lptml.learn.learned import Learned
 from lptml.learn.mixture import likeliest
+from lptml.proof import certify
 from lptml.refine import RefinementInterruptedWarning
 from lptml.refine import refine as refine_metrics
 from lptml.refine.anneal import Schedule, cool
@@ -461,8 +462,6 @@ def _conclude(
             if exact and solved is not None and solved.cost < cost:
                 A, cost = solved.A, solved.cost  # minimising the trace met a constraint more
         if lower_bound_seconds > 0:
-            from lptml.proof import certify
-
             certified = certify(source, A, time_limit=lower_bound_seconds, random_state=seed)
             lower_bound = certified.lower_bound
             if exact and certified.cost < cost:

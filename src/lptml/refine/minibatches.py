@@ -9,10 +9,12 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from lptml._jit import announce
 from lptml.constraints import ConstraintSet, Floats, Ints, Source, rows_at
 from lptml.constraints.indexed_pairs import IndexedPairs
 from lptml.constraints.labelled_pairs import LabelledPairs
 from lptml.constraints.labelled_triplets import LabelledTriplets
+from lptml.refine.kernels import smooth_gram, smooth_rows
 
 _ROWS = 16_384  # explicit constraints a minibatch
 _RUN = 8  # consecutive constraints drawn together
@@ -116,9 +118,6 @@ class _Rows:
 
     def _factors(self, squares: list[Reals], temperature: float) -> list[Reals]:
         """Twice the derivatives of the cost by |G v|^2 and |G w|^2."""
-        from lptml._jit import announce
-        from lptml.refine.kernels import smooth_rows
-
         announce(smooth_rows)
         square, near = squares[0].astype(np.float64), np.empty(0)
         if len(squares) > 1:
@@ -156,9 +155,6 @@ class _PointBatches:
         self._order: Ints = np.empty(0, dtype=np.int64)
 
     def gradient(self, G: Floats, temperature: float) -> Floats:
-        from lptml._jit import announce
-        from lptml.refine.kernels import smooth_gram
-
         pairs, index = self._pairs, self._next()
         X, y, weight = pairs.X[index], self._y[index], self._weight[index]
         Y = X @ G.T  # (m, k)

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lptml._cells import as_text
 from lptml.estimators.certified import cross_certify
+from lptml.noise.suspects import judge
 from lptml.report import views, words
 from lptml.report.accuracy import Accuracy, OnStep, neighbour_accuracy, pair_auc
 from lptml.report.page import Page
@@ -94,8 +95,6 @@ def labels_report(
     classes, codes = np.unique([as_text(label) for label in given], return_inverse=True)
     _check(points, codes, None if judged is None else judged.suspicion, names)
     if judged is None:
-        from lptml.noise.suspects import judge
-
         judged = judge(points, classes[codes])
     source = source or Source()
     Z = points @ estimator.components_.T  # (n, k)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lptml.noise.suspects import explain
 from lptml.report.corrections import Correction, Decision
 from lptml.report.views import FloatArray
 
@@ -61,8 +62,6 @@ def review_data(
 
     ``heaviest`` are the features in the order of their weight in the metric.
     """
-    from lptml.noise.suspects import explain
-
     doubt = judged.suspicion
     verdicts = [VERDICTS.index(str(each)) for each in judged.verdicts]
     order = np.argsort(-doubt, kind="stable")
