@@ -52,10 +52,11 @@ def test_noise_is_reported_three_ways(results):
 def test_every_attack_on_labels_is_measured(results, tmp_path):
     folder, records = results
     accuracy = records["noise"]["summary"]["accuracy"]
-    assert {*NoiseKind, "planted", "adaptive"} == set(accuracy)
+    assert {*NoiseKind, "planted", "adaptive", "planted pairs"} == set(accuracy)
     for kind, by_data in accuracy.items():
         assert "iris" in by_data, kind
-        assert all(set(by_method) == set(FAST) for by_method in by_data.values()), kind
+        learners = {"LPTML plain"} if kind == "planted pairs" else set(FAST)
+        assert all(set(by_method) == learners for by_method in by_data.values()), kind
     assert records["noise"]["failures"] == []
     attacked, without = (accuracy[kind]["iris"]["RobustScaler"] for kind in ("adaptive", "uniform"))
     assert attacked["0.05"]["clean"] == without["0.0"]["clean"]  # it never looks at labels
@@ -67,6 +68,7 @@ def test_every_attack_on_labels_is_measured(results, tmp_path):
         "confident 10%",
         "planted 5%",
         "adaptive 5%",
+        "planted pairs 5%",
     ):
         assert f"| {column} |" in text
 

@@ -1,17 +1,15 @@
 """The learners that LPTML is compared with, behind the same estimator interface.
 
-========  =============================================
-========================================================= learner   after
-    problem ========  =============================================
-    =========================================================
-ITML      Davis et al. 2007                              closest to a prior in LogDet divergence, slack bounds
-LMNN      Weinberger and Saul 2009                       pull target neighbours, push impostors (hinge)
-MMC       Xing et al. 2003                               similar pairs close in sum, dissimilar ones far in
-sum MCML      Globerson and Roweis 2006                      collapse classes: softmax neighbours in the own
-class LFDA      Sugiyama 2007                                  local Fisher discriminant (closed form)
-RCA       Bar-Hillel et al. 2005                         whiten within chunklets (closed form)
-========  =============================================
-=========================================================
+========  =========================  ==============================================================
+learner   after                      problem
+========  =========================  ==============================================================
+ITML      Davis et al. 2007          closest to a prior in LogDet divergence, slack bounds
+LMNN      Weinberger and Saul 2009   pull target neighbours, push impostors (hinge)
+MMC       Xing et al. 2003           similar pairs close in sum, dissimilar ones far in sum
+MCML      Globerson and Roweis 2006  collapse classes: softmax neighbours in the own class
+LFDA      Sugiyama 2007              local Fisher discriminant (closed form)
+RCA       Bar-Hillel et al. 2005     whiten within chunklets (closed form)
+========  =========================  ==============================================================
 
 All of them are deterministic, bounded in iterations and in memory, and say so when they did not converge
 (``sklearn.exceptions.ConvergenceWarning``). NCA is scikit-learn's.

@@ -184,7 +184,7 @@ class LPTML(PairsBase):
     status_ : str
         Why learning ended.
     suspicion_ : ndarray (n_pairs,)
-        How strongly the metric contradicts the label of each pair, from 0 to 1.
+        Probability that each pair's label is wrong; see :func:`lptml.noise.suspects.pair_suspicion`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where the input had names.

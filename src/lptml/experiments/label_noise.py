@@ -4,7 +4,8 @@ culprits.
 Much of the loss under noise is k-NN's own, since its training labels are wrong too. So each metric, learned
 from the noisy labels, is tested with three sets of k-NN labels: the noisy ones, the noisy ones without our
 suspects, and the true ones. Test labels are always true. The adaptive attacker knows the method it attacks
-and the test points, and aims at the last of the three.
+and the test points, and aims at the last of the three. Where pairs are planted no label of a point is wrong:
+the learners of pairs are given pairs of the training points, and neighbours vote with their true labels.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ from lptml.experiments.figures import COLOURS, new_figure, save
 from lptml.experiments.options import Options
 from lptml.experiments.protocol import Fold, available, folds, prepare, seed_for
 from lptml.experiments.summaries import executions, paired, statistics
-from lptml.noise import adaptive_flips, flip_labels, plant_points
+from lptml.noise import adaptive_flips, flip_labels, plant_pairs, plant_points
 from lptml.noise.trust import Trust, trust_labels
 
 NAME = "noise"
 TITLE = "Label noise"
 
 _SETS = ("iris", "wine", "wine_standardised", "synthetic", "poisoned")
-_ADAPTIVE, _PLANTED = "adaptive", "planted"
+_ADAPTIVE, _PLANTED, _PAIRS = "adaptive", "planted", "planted pairs"
 _SHARES: dict[str, tuple[float, ...]] = {  # kind -> shares of wrong labels
     "uniform": (0.0, 0.1, 0.2, 0.3, 0.4),
     "clusters": (0.1, 0.2, 0.3, 0.4),
@@ -43,10 +44,12 @@ _SHARES: dict[str, tuple[float, ...]] = {  # kind -> shares of wrong labels
     "confident": (0.1,),
     _PLANTED: (0.05,),
     _ADAPTIVE: (0.05,),
+    _PAIRS: (0.05,),
 }
 _QUICK = {"uniform": (0.0, 0.2), "clusters": (0.2,)}  # and the other kinds on the first data set only
 _ATTACK_FITS, _QUICK_FITS = 12, 2  # refits of the adaptive attacker: each row costs as many as twelve others
 _ATTACKED_REPEATS = 2  # and hence its few executions
+_DRAWN = 1000  # pairs that learners of pairs are given
 _VOTERS = 10  # neighbours whose labels a peer's suspicion is the dissent of
 _TRIALS = 100  # t of the plain search here, as in the paper's poisoning experiment
 _WAYS = ("as_it_is", "cleaned", "clean")
@@ -89,10 +92,14 @@ def work(task: dict[str, Any], options: Options) -> list[dict[str, Any]]:
     name, repeat = task["dataset"], task["repeat"]
     X, y, planted = prepare(name, repeat, options)
     seed = seed_for(options.seed, NAME, name, repeat)  # the same folds and centres for every kind and share
-    rows = []
+    rows: list[dict[str, Any]] = []
     for number, fold in enumerate(folds(X, y, planted, options, seed)):
         with threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
+            if task["kind"] == _PAIRS:
+                found = _of_pairs(task["share"], fold, options, seed + number)
+                rows.extend({"fold": number, **row} for row in found)
+                continue
             blind = task["kind"] != _ADAPTIVE
             attacked = _attack(task["kind"], task["share"], fold, seed + number) if blind else None
             for method in methods.chosen(options):
@@ -148,6 +155,27 @@ def _attack_method(learner: Any, share: float, fold: Fold, options: Options, see
         random_state=seed,
     )
     return _Attacked.of(fold, found.labels, found.flipped)
+
+
+def _of_pairs(share: float, fold: Fold, options: Options, seed: int) -> list[dict[str, Any]]:
+    """Accuracy under the metrics of pairs of training points, some of them planted far apart."""
+    rng = np.random.default_rng(seed)
+    first, second = rng.integers(len(fold.y), size=(2, _DRAWN))
+    first, second = first[first != second], second[first != second]
+    kind = np.where(fold.y[first] == fold.y[second], 1, -1)
+    poisoned = plant_pairs(np.stack([fold.X[first], fold.X[second]], axis=1), kind, share, random_state=seed)
+    rows = []
+    for method, learner in methods.of_pairs(options, seed).items():
+        row: dict[str, Any] = {"method": method, "error": ""}
+        start = time.process_time()
+        try:
+            learner.fit(poisoned.points, poisoned.labels)
+            voters = methods.knn(options).fit(learner.transform(fold.X), fold.y)
+            row["as_it_is"] = float(voters.score(learner.transform(fold.X_test), fold.y_test))
+        except (ValueError, np.linalg.LinAlgError) as error:
+            row["error"] = f"{type(error).__name__}: {error}"[:300]
+        rows.append(row | {"cpu_seconds": time.process_time() - start})
+    return rows
 
 
 def _learner(method: str, options: Options, d: int, seed: int) -> Any:

@@ -12,8 +12,8 @@ from typing import Any
 from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
 from sklearn.preprocessing import FunctionTransformer, RobustScaler, StandardScaler
 
-from lptml.baselines import LFDA, LMNN, MCML, ITML_Supervised, MMC_Supervised, RCA_Supervised
-from lptml.estimators import LPTML_Supervised, LPTML_SupervisedCV
+from lptml.baselines import ITML, LFDA, LMNN, MCML, MMC, ITML_Supervised, MMC_Supervised, RCA_Supervised
+from lptml.estimators import LPTML, LPTMLCV, LPTML_Supervised, LPTML_SupervisedCV
 from lptml.estimators.robust import RobustKNeighborsClassifier
 from lptml.experiments.options import Options
 
@@ -64,6 +64,24 @@ PEERS = ("NCA", "ITML", "LMNN", "MMC", "MCML", "LFDA", "RCA")
 def transformer(name: str, options: Options, d: int, seed: int) -> Any:
     """A fresh transformer for data of d features."""
     return TRANSFORMERS[name](options, d, seed)
+
+
+def of_pairs(options: Options, seed: int) -> dict[str, Any]:
+    """Those of the methods asked for that learn from pairs, without their labels of points."""
+    known: dict[str, Any] = {
+        "ITML": ITML(gamma=10.0, random_state=seed),
+        "MMC": MMC(),
+        PLAIN: LPTML(
+            max_trials=min(100, options.trials),
+            objective="random",
+            refine=False,
+            search_components=None,
+            bounds=PAPER_BOUNDS,
+            random_state=seed,
+        ),
+        DEFAULT: LPTMLCV(random_state=seed),
+    }
+    return {name: known[name] for name in chosen(options) if name in known}
 
 
 def classifier(options: Options, seed: int) -> Any:

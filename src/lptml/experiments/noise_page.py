@@ -27,7 +27,9 @@ adaptive one). Each cell is accuracy in %, three ways: as it is / with the k-NN 
 points, "neighborhood" one whole region, "class" is a systematic annotator, "confident" flips the most obvious
 labels, "planted" moves points 30 standard deviations away; "adaptive" knows the method and the test points
 and searches for the flips that make the last of the three numbers lowest, so each method there has labels of
-its own (and `LPTML robust k-NN`, which is no metric, has none).
+its own (and `LPTML robust k-NN`, which is no metric, has none). "planted pairs" are 1,000 pairs of training
+points, some of which are pulled 30 root mean squares apart along one direction and called similar: those that
+learn from pairs (LPTML: `LPTMLCV`) get them, and neighbours vote with their true labels.
 
 ![accuracy under label noise]({images}/noise.png)
 
