@@ -1,8 +1,10 @@
 """What a newcomer meets first: the package, its names, the README's example and the demonstration."""
 
+import ast
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 def test_every_public_name_is_there_and_documented(name):
     thing = getattr(lptml, name)
     assert name == "__version__" or thing.__doc__
+    assert not hasattr(thing, "fit") or "\n    References\n" in thing.__doc__  # each has authors to name
 
 
 def test_a_name_that_does_not_exist_is_an_attribute_error():
@@ -48,6 +51,23 @@ def test_the_demonstration_finds_the_poison(tmp_path, capsys):
     assert learned > 0.99 > euclidean
     assert out.count("planted\n") == 5
     assert (tmp_path / "poisoned.png").stat().st_size > 10_000
+
+
+def test_whatever_is_imported_is_declared():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    users = [line for name, lines in extras.items() if name not in ("test", "docs") for line in lines]
+    declared = {re.split(r"[^\w-]", line)[0] for line in [*project["dependencies"], *users]}
+    imported = set()
+    for file in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                imported.add(node.module.split(".")[0])
+    others = imported - sys.stdlib_module_names
+    names = {"sklearn": "scikit-learn", "distributed": "dask"}
+    assert {names.get(name, name) for name in others} == declared
 
 
 def test_one_version_everywhere() -> None:

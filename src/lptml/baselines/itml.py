@@ -158,6 +158,11 @@ class ITML(_ITML, PairsMixin, BaseEstimator):
     dual_ : ndarray, one multiplier a (distinct) pair
     components_, threshold_, n_iter_ : as for every pairs learner
 
+    References
+    ----------
+    J. V. Davis, B. Kulis, P. Jain, S. Sra, I. S. Dhillon, "Information-theoretic metric learning",
+    International Conference on Machine Learning, 2007.
+
     Examples
     --------
     >>> from lptml.baselines import ITML
@@ -222,6 +227,11 @@ class ITML_Supervised(_ITML, SupervisedMixin, BaseEstimator):
         Pairs of each kind, drawn uniformly; by default 20 times the square of the number of classes.
     random_state : int, Generator or None
         Draws the pairs.
+
+    References
+    ----------
+    J. V. Davis, B. Kulis, P. Jain, S. Sra, I. S. Dhillon, "Information-theoretic metric learning",
+    International Conference on Machine Learning, 2007.
 
     Examples
     --------

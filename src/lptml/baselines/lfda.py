@@ -37,6 +37,11 @@ class LFDA(SupervisedMixin, BaseEstimator):
     preprocessor : array-like or callable, optional
         Then points may be given as indices.
 
+    References
+    ----------
+    M. Sugiyama, "Dimensionality reduction of multimodal labeled data by local Fisher discriminant
+    analysis", Journal of Machine Learning Research 8, 2007.
+
     Examples
     --------
     >>> from lptml.baselines import LFDA

@@ -59,6 +59,11 @@ class LMNN(SupervisedMixin, BaseEstimator):
         The objective, with the true hinge.
     components_, n_iter_ : as for every learner
 
+    References
+    ----------
+    K. Q. Weinberger, L. K. Saul, "Distance metric learning for large margin nearest neighbor
+    classification", Journal of Machine Learning Research 10, 2009.
+
     Examples
     --------
     >>> from lptml.baselines import LMNN

@@ -52,6 +52,11 @@ class MCML(SupervisedMixin, BaseEstimator):
         Cross entropy of p_0 and p_A, averaged over the points.
     components_, n_iter_ : as for every learner
 
+    References
+    ----------
+    A. Globerson, S. Roweis, "Metric learning by collapsing classes", Advances in Neural Information
+    Processing Systems 18, 2006.
+
     Examples
     --------
     >>> from lptml.baselines import MCML

@@ -183,6 +183,11 @@ class MMC(_MMC, PairsMixin, BaseEstimator):
         The optimum is at most ``objective_ + gap_``.
     components_, threshold_, n_iter_ : as for every pairs learner
 
+    References
+    ----------
+    E. P. Xing, A. Y. Ng, M. I. Jordan, S. Russell, "Distance metric learning with application to clustering
+    with side-information", Advances in Neural Information Processing Systems 15, 2003.
+
     Examples
     --------
     >>> from lptml.baselines import MMC
@@ -231,6 +236,11 @@ class MMC_Supervised(_MMC, SupervisedMixin, BaseEstimator):
         Pairs of each kind, drawn uniformly; by default 20 times the square of the number of classes.
     random_state : int, Generator or None
         Draws the pairs.
+
+    References
+    ----------
+    E. P. Xing, A. Y. Ng, M. I. Jordan, S. Russell, "Distance metric learning with application to clustering
+    with side-information", Advances in Neural Information Processing Systems 15, 2003.
 
     Examples
     --------

@@ -63,6 +63,11 @@ class RCA(_RCA, MahalanobisMixin, BaseEstimator):
     preprocessor : array-like or callable, optional
         Then points may be given as indices.
 
+    References
+    ----------
+    A. Bar-Hillel, T. Hertz, N. Shental, D. Weinshall, "Learning a Mahalanobis metric from equivalence
+    constraints", Journal of Machine Learning Research 6, 2005.
+
     Examples
     --------
     >>> import numpy as np
@@ -110,6 +115,11 @@ class RCA_Supervised(_RCA, SupervisedMixin, BaseEstimator):
         Points in each random chunklet.
     random_state : int, Generator or None
         Draws the chunklets.
+
+    References
+    ----------
+    A. Bar-Hillel, T. Hertz, N. Shental, D. Weinshall, "Learning a Mahalanobis metric from equivalence
+    constraints", Journal of Machine Learning Research 6, 2005.
 
     Examples
     --------

@@ -97,6 +97,11 @@ class LabelCleaner(MetaEstimatorMixin, BaseEstimator):
     --------
     RobustKNeighborsClassifier : Metric, cleaning and voting in one.
 
+    References
+    ----------
+    C. Scott, G. Blanchard, G. Handy, "Classification with asymmetric label noise: consistency and maximal
+    denoising", Conference on Learning Theory, 2013 (what can be told about the share of wrong labels).
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

@@ -194,6 +194,17 @@ class LPTML(PairsBase):
     LPTMLCV : The same, with the temperature chosen by cross-validation.
     LPTML_Supervised : From points and their classes.
 
+    References
+    ----------
+    D. Ihara Centurion, N. Mohammadi, F. Sgherzi, A. Sidiropoulos, "Robust Mahalanobis metric learning via
+    geometric approximation algorithms"; arXiv:1905.09989.
+
+    V. J. Yohai, "High breakdown-point and high efficiency robust estimates for regression", Annals of
+    Statistics 15, 1987 (MM-estimation).
+
+    M. Alishahi, A. Little, J. M. Phillips, "Linear distance metric learning with noisy labels", 2023;
+    arXiv:2306.03173.
+
     Examples
     --------
     >>> import numpy as np

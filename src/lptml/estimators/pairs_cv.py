@@ -103,6 +103,14 @@ class LPTMLCV(CVMixin, PairsBase):
     --------
     LPTML : One setting.
 
+    References
+    ----------
+    D. Ihara Centurion, N. Mohammadi, F. Sgherzi, A. Sidiropoulos, "Robust Mahalanobis metric learning via
+    geometric approximation algorithms"; arXiv:1905.09989.
+
+    L. Breiman, J. Friedman, R. Olshen, C. Stone, "Classification and regression trees", 1984, section 3.4.3
+    (the rule of one standard error).
+
     Examples
     --------
     >>> import numpy as np

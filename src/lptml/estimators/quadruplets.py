@@ -103,6 +103,11 @@ class LPTML_Quadruplets(QuadrupletsMixin, LPTMLBase):
     feature_names_in_ : ndarray of str
         Where the input had names.
 
+    References
+    ----------
+    D. Ihara Centurion, N. Mohammadi, F. Sgherzi, A. Sidiropoulos, "Robust Mahalanobis metric learning via
+    geometric approximation algorithms"; arXiv:1905.09989.
+
     Examples
     --------
     >>> import numpy as np

@@ -103,6 +103,14 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
     --------
     LabelCleaner : Cleaning in front of any estimator.
 
+    References
+    ----------
+    Y. Lin, Y. Jeon, "Random forests and adaptive nearest neighbors", Journal of the American Statistical
+    Association 101, 2006.
+
+    C. Scott, G. Blanchard, G. Handy, "Classification with asymmetric label noise: consistency and maximal
+    denoising", Conference on Learning Theory, 2013 (what can be told about the share of wrong labels).
+
     Examples
     --------
     >>> from sklearn.datasets import load_wine

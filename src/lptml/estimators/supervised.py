@@ -147,6 +147,17 @@ class LPTML_Supervised(SupervisedBase):
     LPTML : From pairs.
     lptml.LabelCleaner : Find, drop or correct wrong labels.
 
+    References
+    ----------
+    D. Ihara Centurion, N. Mohammadi, F. Sgherzi, A. Sidiropoulos, "Robust Mahalanobis metric learning via
+    geometric approximation algorithms"; arXiv:1905.09989.
+
+    K. Q. Weinberger, L. K. Saul, "Distance metric learning for large margin nearest neighbor
+    classification", Journal of Machine Learning Research 10, 2009 (target neighbours and impostors).
+
+    V. J. Yohai, "High breakdown-point and high efficiency robust estimates for regression", Annals of
+    Statistics 15, 1987 (MM-estimation).
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

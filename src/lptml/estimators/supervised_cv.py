@@ -122,6 +122,14 @@ class LPTML_SupervisedCV(CVMixin, SupervisedBase):
     LPTML_Supervised : One setting, in about a quarter of the time.
     RobustKNeighborsClassifier : A classifier on this metric and on maps that are not linear.
 
+    References
+    ----------
+    D. Ihara Centurion, N. Mohammadi, F. Sgherzi, A. Sidiropoulos, "Robust Mahalanobis metric learning via
+    geometric approximation algorithms"; arXiv:1905.09989.
+
+    L. Breiman, J. Friedman, R. Olshen, C. Stone, "Classification and regression trees", 1984, section 3.4.3
+    (the rule of one standard error).
+
     Examples
     --------
     >>> from sklearn.datasets import load_wine

@@ -194,7 +194,7 @@ def solve_problem(
             return solution
         failed.append(solution)
     elif solver == "clarabel":
-        raise ImportError('solver="clarabel" needs Clarabel: pip install clarabel')
+        raise ImportError("solver='clarabel' needs Clarabel: pip install 'lptml[clarabel]'")
     best = min(failed, key=lambda solution: (not is_feasible(solution.residuals), solution.residuals.largest))
     if is_feasible(best.residuals) and best.residuals.largest <= ACCEPT_DEGENERATE:
         return best._replace(status=Status.OPTIMAL)

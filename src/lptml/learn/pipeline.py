@@ -126,6 +126,14 @@ def learn(
     -------
     Learned
 
+    References
+    ----------
+    D. Ihara Centurion, N. Mohammadi, F. Sgherzi, A. Sidiropoulos, "Robust Mahalanobis metric learning via
+    geometric approximation algorithms"; arXiv:1905.09989.
+
+    V. J. Yohai, "High breakdown-point and high efficiency robust estimates for regression", Annals of
+    Statistics 15, 1987 (MM-estimation).
+
     Examples
     --------
     >>> import numpy as np

@@ -102,6 +102,11 @@ def suspicion(
     judge : The same with class probabilities and the estimated share of wrong labels.
     lptml.LabelCleaner : Drop or correct what is found.
 
+    References
+    ----------
+    C. Scott, G. Blanchard, G. Handy, "Classification with asymmetric label noise: consistency and maximal
+    denoising", Conference on Learning Theory, 2013 (what can be told about the share of wrong labels).
+
     Examples
     --------
     >>> import lptml
@@ -221,6 +226,11 @@ def suspects(
     See Also
     --------
     judge : The estimated share of wrong labels, its interval, and whether labels can be judged at all.
+
+    References
+    ----------
+    C. Scott, G. Blanchard, G. Handy, "Classification with asymmetric label noise: consistency and maximal
+    denoising", Conference on Learning Theory, 2013 (what can be told about the share of wrong labels).
 
     Examples
     --------

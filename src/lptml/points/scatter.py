@@ -102,7 +102,12 @@ def within_class(
         How far to move the scatter towards its diagonal; its entries are at least a twentieth of the total
         variance, so that a feature that is constant within classes does not decide alone.
     rounds : int
-        Reweightings (Kent and Tyler 1991 show that they converge).
+        Reweightings (Kent and Tyler show that they converge).
+
+    References
+    ----------
+    J. T. Kent, D. E. Tyler, "Redescending M-estimates of multivariate location and scatter", Annals of
+    Statistics 19, 1991.
     """
     d = Z.shape[1]
     member = np.eye(n_classes)[codes]  # (N, K)

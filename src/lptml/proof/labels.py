@@ -7,6 +7,11 @@ set, Chandrasekaran, Karp, Moreno-Centeno and Vempala 2011); if there are none, 
 checks the proof searches all smaller sets of points, so this is done whenever the bound has grown, within the
 time limit. From above, a metric comes with points that cover all pairs it violates; two of them are put back
 for a third as long as that is possible.
+
+References
+----------
+K. Chandrasekaran, R. Karp, E. Moreno-Centeno, S. Vempala, "Algorithms for implicit hitting set problems",
+ACM-SIAM Symposium on Discrete Algorithms, 2011.
 """
 
 from __future__ import annotations

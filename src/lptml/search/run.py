@@ -137,6 +137,11 @@ def search(
     -------
     SearchResult
 
+    References
+    ----------
+    D. Ihara Centurion, N. Mohammadi, F. Sgherzi, A. Sidiropoulos, "Robust Mahalanobis metric learning via
+    geometric approximation algorithms"; arXiv:1905.09989.
+
     Examples
     --------
     >>> import numpy as np
