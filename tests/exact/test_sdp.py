@@ -408,7 +408,7 @@ def test_a_wrong_kernel_is_found_out(monkeypatch, value):
 def test_clarabel_missing_is_said(monkeypatch):
     F, C0 = random_instance(7)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ImportError, match="lptml.clarabel"):
+    with pytest.raises(ImportError, match=r"lptml\[clarabel\]"):
         solve_basis(F, C0, solver="clarabel")
 
 
