@@ -21,7 +21,7 @@ pytestmark = pytest.mark.browser
 def wine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from lptml import LPTML_SupervisedCV
     from lptml.noise import flip_labels
-    from lptml.report import Source, labels_report
+    from lptml.report import Origin, labels_report
 
     data = load_wine()
     labels = np.array([str(data.target_names[t]) for t in data.target])
@@ -34,7 +34,7 @@ def wine(tmp_path_factory: pytest.TempPathFactory) -> Path:
         names=[f"bottle, {i}" for i in range(len(labels))],
         feature_names=data.feature_names,
         title="wine.csv",
-        source=Source("class", "0123456789abcdef"),
+        origin=Origin("class", "0123456789abcdef"),
     )
     return page.save(tmp_path_factory.mktemp("report") / "wine.html")
 

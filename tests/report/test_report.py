@@ -14,7 +14,7 @@ from sklearn.datasets import load_iris
 
 from lptml import LPTML, LPTML_Supervised, LPTML_SupervisedCV
 from lptml.noise.trust import Trust
-from lptml.report import Page, Source, labels_report, pairs_report, views, words
+from lptml.report import Origin, Page, labels_report, pairs_report, views, words
 from lptml.report.accuracy import AFTER, neighbour_accuracy
 
 X, codes = load_iris(return_X_y=True)
@@ -334,8 +334,8 @@ def test_each_suspect_has_its_reasons(judged: Trust) -> None:
     class Plain(BaseEstimator):
         components_ = np.eye(4)
 
-    source = Source("species", "abc", rows=range(11, 161), command="lptml apply")
-    review = embedded(labels_report(Plain(), X, y, judged=judged, repeats=0, source=source))["review"]
+    origin = Origin("species", "abc", rows=range(11, 161), command="lptml apply")
+    review = embedded(labels_report(Plain(), X, y, judged=judged, repeats=0, origin=origin))["review"]
     assert (review["column"], review["digest"], review["rows"][0]) == ("species", "abc", 11)
     for i in np.flatnonzero(judged.suspects):
         reasons = review["open"][str(i)]

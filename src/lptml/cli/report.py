@@ -160,7 +160,7 @@ def make_page(
     repeats: int = 1,
 ) -> Any:
     """The page about a model and what was found about the labels."""
-    from lptml.report import Source, labels_report, pairs_report
+    from lptml.report import Origin, labels_report, pairs_report
 
     points = review.points
     shared: dict[str, Any] = {
@@ -177,7 +177,7 @@ def make_page(
             doubt = {"suspicion": found.suspicion, "n_suspects": int(found.suspects.sum())}
             return pairs_report(learned, points.X, joined.index, joined.y, **doubt, **shared)
         assert points.y is not None
-        source = Source(
+        origin = Origin(
             column=str(points.label),
             digest=points.table.digest,
             rows=points.table.row_numbers.tolist(),
@@ -192,7 +192,7 @@ def make_page(
             judged=found,
             neighbors=options["n_neighbors"] or getattr(learned, "n_neighbors", 4),
             noticed=points.noticed,
-            source=source,
+            origin=origin,
             **shared,
         )
 

@@ -82,7 +82,7 @@ def review(
     if Path(file).exists():
         decisions(file)  # says in one line what is wrong with it
     with _closing(file, table.digest, Journal) as journal:
-        session = Session(points, options, title, file)
+        session = ReviewSession(points, options, title, file)
         if accept:
             session.accept(journal)
             return
@@ -120,7 +120,7 @@ def _closing(file: str, digest: str, journal: Any) -> Any:
         opened.close()
 
 
-class Session:
+class ReviewSession:
     """A review under way: what was learned last, and the page about it."""
 
     def __init__(self, points: Points, options: dict[str, Any], title: str | None, file: str) -> None:

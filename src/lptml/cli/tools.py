@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import platform
 import time
-from importlib import metadata
 from typing import Any
 
 import click
 import numpy as np
 from click.shell_completion import get_completion_class
 
-from lptml._version import __version__
+from lptml._version import versions
 from lptml.cli.bar import progress
 from lptml.cli.errors import InputError
 from lptml.cli.learner import searcher
@@ -230,17 +228,6 @@ def completion(ctx: click.Context, shell: str, as_json: bool, quiet: bool) -> No
         write_text("-", source)
 
 
-def versions() -> dict[str, Any]:
-    """The versions of lptml, Python and the packages it runs on; None where one is not installed."""
-    found: dict[str, Any] = {"lptml": __version__, "python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            found[package] = None
-    return found
-
-
 @click.command()
 @common
 def version(as_json: bool, quiet: bool) -> None:
@@ -251,6 +238,6 @@ def version(as_json: bool, quiet: bool) -> None:
       lptml version
       lptml version --json
     """
-    found = versions()
+    found = versions(*PACKAGES)
     shown = {k: v for k, v in found.items() if v} if quiet else found
     emit(found, as_json=as_json, text=lambda: "\n".join(f"{k:14} {v or '-'}" for k, v in shown.items()))

@@ -230,7 +230,7 @@ def number(
         total = math.fsum(survey.weight for survey in surveys)
         if not 0 < total < np.inf:
             raise PartitionError("column 'weight' is zero everywhere: nothing would be learned")
-        # The grid of validation.exact_sum_grid; now each sum is exact, so it is the same for all partitions.
+        # The grid of checks.exact_sum_grid; now each sum is exact, so it is the same for all partitions.
         layout = replace(layout, grid=2.0 ** max(math.ceil(math.log2(total)) - 50, -1022))
         surveys = _survey(parts, layout, mapper, table)
     kept = [k for k, survey in enumerate(surveys) if survey.n]

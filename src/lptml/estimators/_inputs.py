@@ -15,7 +15,7 @@ from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
-from lptml.constraints import checks as validation
+from lptml.constraints import checks
 
 FloatArray = NDArray[np.float64]
 Preprocessor = Callable[[NDArray[Any]], ArrayLike]
@@ -129,11 +129,11 @@ def _shape_of(data: Any) -> NDArray[Any]:
 
 def check_magnitude(points: FloatArray, name: str, *, learning: bool = True) -> None:
     """Refuse values whose squares overflow and, where a metric is learned, features whose squares vanish."""
-    validation.check_magnitude(points, name)
+    checks.check_magnitude(points, name)
     if learning:
         tuples = points.ndim == 3
-        spread = validation.spread_of_tuples(points) if tuples else validation.spread_of_points(points)
-        validation.check_spread(spread, name)
+        spread = checks.spread_of_tuples(points) if tuples else checks.spread_of_points(points)
+        checks.check_spread(spread, name)
 
 
 def frame_names(X: Any) -> NDArray[Any] | None:
@@ -222,7 +222,7 @@ def check_pair_labels(y: Any, n: int, *, name: str = "y", both: bool = False) ->
 def _as_numbers(labels: NDArray[Any], name: str) -> NDArray[Any]:
     """Booleans and words as +1 and -1; other objects as the numbers they are."""
     if labels.dtype.kind in "bUT" or all(isinstance(label, (str, bool, np.bool_)) for label in labels):
-        found = [validation.pair_label(label) for label in labels]
+        found = [checks.pair_label(label) for label in labels]
         if None in found:
             word = labels[found.index(None)]
             raise ValueError(
@@ -300,8 +300,8 @@ def check_weight(weight: Any, n: int, *, name: str = "sample_weight") -> FloatAr
         raise ValueError(f"{name} holds negative weights")
     if not (array > 0).any():
         raise ValueError(f"{name} is zero everywhere: nothing is left to learn from")
-    validation.check_heaviest(array, name)
-    return np.where(validation.exact_sum_grid(array) > 0, array, 0.0)
+    checks.check_heaviest(array, name)
+    return np.where(checks.exact_sum_grid(array) > 0, array, 0.0)
 
 
 def check_metric(metric: Any, d: int, name: str) -> FloatArray | None:

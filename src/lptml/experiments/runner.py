@@ -8,7 +8,6 @@ import json
 import platform
 import time
 from collections.abc import Callable, Iterable
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from lptml._files import replacing
+from lptml._version import __version__, versions
 from lptml.experiments.options import Options
 
 Row = dict[str, Any]
@@ -114,7 +114,8 @@ def _run_one(experiment: Any, options: Options, progress: OnExecution, limit: fl
         "seconds_of_all_pieces": round(rows.seconds, 1),
         "pieces_kept_from_earlier_runs": len(tasks) - len(waiting),
         "pieces_not_run": sum(_key(task) not in rows.done for task in tasks),
-        "versions": versions(),
+        "machine": platform.machine(),
+        "versions": versions("numpy", "scipy", "scikit-learn", "numba", "joblib"),
     }
     write_atomically(
         options.folder / f"{experiment.NAME}.json", json.dumps(record, indent=2, default=float) + "\n"
@@ -136,7 +137,7 @@ class Rows:
         self.path = path
         self.done: dict[str, list[Row]] = {}
         self.seconds = 0.0
-        header = {"options": options.as_dict(), "lptml": versions()["lptml"]}
+        header = {"options": options.as_dict(), "lptml": __version__}
         if options.resume and path.exists():
             self._read(header)
         if not self.done:
@@ -191,17 +192,6 @@ def write_atomically(path: Path, text: str) -> None:
     """Write a text file so that a reader sees the old one or the new one."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
-
-
-def versions() -> dict[str, str]:
-    """Versions of everything that results depend on."""
-    found = {"python": platform.python_version(), "machine": platform.machine()}
-    for package in ("lptml", "numpy", "scipy", "scikit-learn", "numba", "joblib"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "not installed"
-    return found
 
 
 def _silent(experiment: str, done: int, total: int, message: str) -> None:

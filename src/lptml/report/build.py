@@ -20,9 +20,9 @@ from lptml.noise.suspects import judge
 from lptml.report import views, words
 from lptml.report.accuracy import Accuracy, OnStep, neighbour_accuracy, pair_auc
 from lptml.report.page import Page
-from lptml.report.review import VERDICTS, Source, confusion, review_data
+from lptml.report.review import VERDICTS, Origin, confusion, review_data
 
-__all__ = ["Page", "Source", "labels_report", "pairs_report"]
+__all__ = ["Origin", "Page", "labels_report", "pairs_report"]
 
 CERTIFIED_ROWS = 1000  # drawn for the certificate: its time grows with their square
 SUPPORT_ROWS = 200  # support constraints listed; there are at most d(d+1)/2 of them
@@ -41,7 +41,7 @@ def labels_report(
     neighbors: int = 4,
     details: Sequence[tuple[str, str]] = (),
     noticed: Sequence[str] = (),
-    source: Source | None = None,
+    origin: Origin | None = None,
     progress: OnStep | None = None,
 ) -> Page:
     """A report on labelled points, in which the labels that look wrong can be reviewed.
@@ -68,7 +68,7 @@ def labels_report(
         More lines for the last section.
     noticed : sequence of str
         What else was noticed about the table: contradictions, duplicates, small classes.
-    source : Source, optional
+    origin : Origin, optional
         Where the rows came from, so that the corrections fit the file; decisions that were made already.
     progress : callable, optional
         Called as ``progress(done, total)`` after each step: the fits of cross-validation, the certificate.
@@ -96,7 +96,6 @@ def labels_report(
     _check(points, codes, None if judged is None else judged.suspicion, names)
     if judged is None:
         judged = judge(points, classes[codes])
-    source = source or Source()
     Z = points @ estimator.components_.T  # (n, k)
     doubt = judged.suspicion
     wrong = np.flatnonzero([str(each) == VERDICTS[0] for each in judged.verdicts])
@@ -138,7 +137,7 @@ def labels_report(
                 {"name": "Decision", "kind": "decision", "values": [0] * n},
             ],
         },
-        "review": review_data(points, judged, classes, features, heaviest.tolist(), source),
+        "review": review_data(points, judged, classes, features, heaviest.tolist(), origin or Origin()),
         "confusion": {"counts": confusion(judged, K), "members": np.bincount(codes, minlength=K).tolist()},
         "accuracy": _accuracy(accuracy),
         "distances": _histogram(views.label_distances(Z, codes), getattr(estimator, "bounds_", None)),

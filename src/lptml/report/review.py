@@ -23,7 +23,7 @@ VERDICTS = ("likely wrong", "ambiguous", "fine", "cannot judge")
 
 
 @dataclass(frozen=True)
-class Source:
+class Origin:
     """Where the rows came from, for the corrections.
 
     Attributes
@@ -56,7 +56,7 @@ def review_data(
     classes: NDArray[Any],
     feature_names: list[str],
     heaviest: Sequence[int],
-    source: Source,
+    origin: Origin,
 ) -> dict[str, Any]:
     """The data of the review; ``judged`` is what :func:`lptml.noise.suspects.judge` returns.
 
@@ -72,13 +72,13 @@ def review_data(
     shown = list(dict.fromkeys([*by_use, *map(int, heaviest)]))[:MOST_FEATURES]
     place = {j: k for k, j in enumerate(shown)}
     needed = sorted({*worth, *(i for each in reasons for i in each.neighbors)})
-    numbers = None if source.rows is None else [int(row) for row in source.rows]
+    numbers = None if origin.rows is None else [int(row) for row in origin.rows]
     at = {row: i for i, row in enumerate(numbers or range(1, len(X) + 1))}
     return {
-        "column": source.column,
-        "digest": source.digest,
-        "command": source.command,
-        "given": {str(i): label for i, label in source.given.items()},
+        "column": origin.column,
+        "digest": origin.digest,
+        "command": origin.command,
+        "given": {str(i): label for i, label in origin.given.items()},
         "rows": numbers,
         "suggested": judged.suggested.tolist(),
         "verdict": verdicts,
@@ -96,7 +96,7 @@ def review_data(
         "values": {str(i): [_short(v) for v in X[i, shown]] for i in needed},
         "decisions": [
             [at[each.row], each.decision.value, each.label]
-            for each in source.decisions
+            for each in origin.decisions
             if each.decision is not Decision.UNDO and each.row in at
         ],
     }

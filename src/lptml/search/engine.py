@@ -70,7 +70,7 @@ class Engine(Protocol):
 class PartitionedSource(Protocol):
     """Constraints that are never collected. Constraints are numbered 0..n-1 across the partitions.
 
-    Weights must lie on the exact-sum grid of ``validation.exact_sum_grid``, so that sums over partitions do
+    Weights must lie on the exact-sum grid of ``checks.exact_sum_grid``, so that sums over partitions do
     not depend on how many there are; values of a constraint must not depend on the partition it is in.
     """
 

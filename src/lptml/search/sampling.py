@@ -103,23 +103,6 @@ def draw_sample(n: int, p: float, rng: np.random.Generator) -> Sample:
     return Sample(n=n, size=size, key=int(rng.bit_generator.random_raw()))
 
 
-def draw(n: int, p: float, rng: np.random.Generator) -> Ints:
-    """The members of a Bernoulli sample of 0..n-1 in ascending order, in time proportional to the sample.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lptml.search.sampling import draw
-    >>> len(draw(10**15, 1e-12, np.random.default_rng(0)))
-    1039
-    """
-    if not 0.0 <= p <= 1.0:
-        raise ValueError(f"p must be a probability, got {p!r}")
-    if n < 0:
-        raise ValueError(f"n must not be negative, got {n!r}")
-    return draw_sample(n, p, rng).indices()
-
-
 def trial_rng(entropy: int, trial: int, *stream: int) -> np.random.Generator:
     """The random numbers of one trial; ``stream`` tells independent uses within a trial apart."""
     seed = np.random.SeedSequence(entropy, spawn_key=(trial, *stream))
