@@ -160,7 +160,7 @@ def test_the_table_of_pairs_and_pairs_that_say_nothing():
     table = pair_suspects(pairs, noisy.labels)
     assert tuple(table.columns) == tuple(name for name in COLUMNS if name != "neighbors")
     called = table[table.suspicion > 0.9]
-    assert len(called) == 0 or noisy.flipped[called.row].mean() > 0.85
+    assert noisy.flipped[called.row].mean() > 0.85
     assert (table.label[noisy.labels[table.row] == 1] == "similar").all()
     rng = np.random.default_rng(0)
     nothing = judge_pairs(rng.normal(size=(300, 3)), rng.choice([-1, 1], size=300))

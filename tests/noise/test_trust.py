@@ -63,15 +63,16 @@ def test_one_feature_of_wine_with_wrong_labels_is_no_reassurance():
 
 
 def test_the_interval_holds_the_true_share_and_calls_are_right():
+    right = []
     for load in (load_iris, load_wine, load_breast_cancer):
         X, y = load(return_X_y=True)
         noisy = flip_labels(y, 0.1, random_state=0)
         trust = trust_labels(X, noisy.labels, int(y.max()) + 1)
         low, high = trust.noise_interval
         assert low <= 0.1 <= high + 0.02
-        called = trust.suspicion > 0.9
-        assert called.sum() == 0 or noisy.flipped[called].mean() > 0.85
+        right += noisy.flipped[trust.suspicion > 0.9].tolist()
         assert roc_auc_score(noisy.flipped, trust.suspicion) > 0.98
+    assert np.mean(right) > 0.9
 
 
 def test_probabilities_of_the_noise_model_against_simulation():

@@ -182,7 +182,7 @@ def test_target_time_and_callback_stop_the_search():
     assert stopped.status is SearchStatus.STOPPED
     late = search(constraints, max_trials=10**6, random_state=0, time_limit=0.3)
     assert late.status is SearchStatus.TIME_LIMIT
-    assert late.seconds < 2.0
+    assert 0 < late.n_trials < 10**6
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from lptml.constraints import ConstraintSet, Floats
 from lptml.constraints.counting import best_multiple, cannot_beat, violations
 from lptml.exact import Status
-from lptml.search.trial import Candidate
+from lptml.search.trial import Candidate, by_cost
 
 _CROWD = 64  # undecided candidates before they are compared on more constraints
 
@@ -56,7 +56,7 @@ class Leaderboard:
 
     @property
     def leader(self) -> Candidate:
-        return min(self.entries, key=lambda entry: entry.order)
+        return min(self.entries, key=by_cost)
 
     @property
     def limit(self) -> float:
@@ -91,7 +91,7 @@ class Leaderboard:
         if any(other.cost == entry.cost and _same_metric(other.A, entry.A) for other in self.entries):
             return
         self.entries.append(entry)
-        self.entries.sort(key=lambda entry: entry.order)
+        self.entries.sort(key=by_cost)
         del self.entries[self.keep :]
 
     def _loses(self, entry: Candidate, leader: Candidate) -> bool:
@@ -115,7 +115,7 @@ class Leaderboard:
                 if entry.level < level:
                     self._raise(entry, level)
         self._drop_losers()
-        self.entries.sort(key=lambda entry: entry.order)
+        self.entries.sort(key=by_cost)
         del self.entries[enough:]
 
     def raise_finalists(self) -> None:

@@ -16,7 +16,7 @@ from lptml.search.engine import PartitionedSource
 from lptml.search.guarantees import achieved_confidence
 from lptml.search.sampling import grid_position
 from lptml.search.setup import Prepared
-from lptml.search.trial import Candidate
+from lptml.search.trial import Candidate, by_cost
 
 _FINALISTS = 3  # candidates whose cost is counted over all constraints after approximate counting
 _QUICK = 4 * 10**6  # numbers that can still be read in the time left after Ctrl-C
@@ -147,19 +147,19 @@ def finish(
         if board.rows:
             board.settle(prepared.setup.n_candidates)
             board.raise_finalists()
-            known = sorted(board.entries, key=_order)[:_FINALISTS] if sampled else board.finalists
+            known = sorted(board.entries, key=by_cost)[:_FINALISTS] if sampled else board.finalists
             if sampled:
                 _count_exactly(source, known, run)
         if sampled:
-            _rescale(prepared, source, min(known, key=_order), run)
+            _rescale(prepared, source, min(known, key=by_cost), run)
             _rescale(prepared, source, board.identity, run, counted=board.identity in known)
             known = [board.identity, *(entry for entry in known if entry is not board.identity)]
     exact = bool(known)
-    best = min(known or board.finalists, key=_order)
+    best = min(known or board.finalists, key=by_cost)
     cost = best.cost - best.penalty
     if exact and not (sampled and best.rate == 0.0):
         cost = cost_of(source, best.metric)
-    others = sorted((entry for entry in board.finalists if entry is not best), key=_order)
+    others = sorted((entry for entry in board.finalists if entry is not best), key=by_cost)
     return SearchResult(
         A=best.metric,
         cost=cost,
@@ -183,10 +183,6 @@ def finish(
         seconds=run.elapsed,
         entropy=problem.entropy,
     )
-
-
-def _order(entry: Candidate) -> tuple[float, int]:
-    return entry.order
 
 
 def _count_exactly(source: Source | PartitionedSource, entries: list[Candidate], run: Run) -> None:

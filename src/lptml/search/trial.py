@@ -123,10 +123,10 @@ class Candidate:
         """The level of the sequential test that it has been counted on."""
         return max(0, len(self.masks) - 1)
 
-    @property
-    def order(self) -> tuple[float, int]:
-        """Cheapest first; ties go to the lowest trial."""
-        return self.cost, self.trial
+
+def by_cost(candidate: Candidate) -> tuple[float, int]:
+    """The order of candidates: cheapest first; ties go to the lowest trial."""
+    return candidate.cost, candidate.trial
 
 
 @dataclass(frozen=True, eq=False)
