@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import column_or_1d
 
 from lptml.baselines._common import Floats, Ints, check_components, check_integer, check_real, labelled
+from lptml.constraints.checks import as_labels
 from lptml.constraints.scaling import standard_deviation
 from lptml.estimators.base import MahalanobisMixin, SupervisedMixin, components_from_metric
 
@@ -88,7 +89,7 @@ class RCA(_RCA, MahalanobisMixin, BaseEstimator):
         """Learn from points X (n, d) and the chunklet of each, (n,) of integers; -1 is none."""
         self._start()
         points = self._points(X, reset=True, min_samples=2)
-        codes = column_or_1d(np.asarray(chunks))
+        codes = column_or_1d(as_labels(chunks))
         if codes.shape[0] != len(points) or codes.dtype.kind not in "iu":
             raise ValueError(f"chunks must be {len(points)} integers, one a point (-1: in no chunklet)")
         if codes.max() < 0:

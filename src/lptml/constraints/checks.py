@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -17,15 +21,46 @@ LIGHTEST = 1e-50
 HEAVIEST = 1e50
 
 
+class InputTypeError(ValueError, TypeError):
+    """Input that no learner takes: sparse, dates, or objects for numbers (a TypeError to scikit-learn)."""
+
+
+def refuse_other_than_numbers(data: Any, name: str) -> None:
+    """Refuse what NumPy would turn into numbers that nobody meant: dates, complex and masked values.
+
+    A missing date would be -9.2e18, a complex number would lose its imaginary part, and under the mask of a
+    masked array stands whatever it covers.
+    """
+    if issparse(data):
+        raise InputTypeError(
+            "sparse input is not supported: pass a dense array, for instance with .toarray()"
+        )
+    for dtype in getattr(data, "dtypes", ()) if hasattr(data, "columns") else [getattr(data, "dtype", "")]:
+        if str(dtype).lower().startswith(("date", "time", "duration")):
+            raise InputTypeError(f"{name} must hold numbers, got {dtype}: turn dates and times into numbers")
+        if getattr(dtype, "kind", "") == "c":
+            raise InputTypeError(f"Complex data not supported: {name} must hold real numbers")
+    if np.ma.is_masked(data):
+        raise ValueError(f"{name} has masked values: leave them out, or fill them in with .filled()")
+
+
+def as_floats(data: Any, name: str) -> Floats:
+    """C-contiguous float64, or a ValueError that names what holds something else."""
+    refuse_other_than_numbers(data, name)
+    try:
+        array = np.asarray(data)
+        refuse_other_than_numbers(array, name)  # what a list holds
+        with np.errstate(over="ignore"):  # longer floats that become infinite are refused as such
+            return np.asarray(array, dtype=np.float64, order="C")
+    except InputTypeError:
+        raise
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputTypeError(f"{name} must hold real numbers: {error}") from None
+
+
 def check_points(X: ArrayLike, name: str, *, ndim: int) -> Floats:
     """X as a C-contiguous float64 array of finite numbers with at least one feature."""
-    array = np.asarray(X)
-    if array.dtype == object or array.dtype.kind not in "fiub":
-        try:
-            array = array.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{name} must hold real numbers: {error}") from None
-    array = np.ascontiguousarray(array, dtype=np.float64)
+    array = as_floats(X, name)
     if array.ndim != ndim:
         raise ValueError(f"{name} must have {ndim} dimensions, got an array of shape {array.shape}")
     if array.shape[-1] == 0:
@@ -34,6 +69,18 @@ def check_points(X: ArrayLike, name: str, *, ndim: int) -> Floats:
         raise ValueError(f"{name} contains NaN or infinity")
     check_magnitude(array, name)
     return array
+
+
+def as_labels(y: Any) -> NDArray[Any]:
+    """Labels of any type, none of them missing."""
+    if np.ma.is_masked(y):
+        raise ValueError("y has masked values: leave them out, or mark them with -1")
+    labels = np.asarray(y)
+    listed = labels.flat if labels.dtype.kind == "O" else ()
+    missing = any(isinstance(label, float) and math.isnan(label) for label in listed)
+    if missing or (labels.dtype.kind == "f" and np.isnan(labels).any()):
+        raise ValueError("y contains NaN: leave such points out, or mark them with -1")
+    return labels
 
 
 def check_magnitude(points: Floats, name: str) -> None:
@@ -89,13 +136,13 @@ def pair_label(word: object) -> int | None:
 
 def check_pair_labels(y: ArrayLike, n: int) -> Floats:
     """y as an array of n numbers, each +1 or -1."""
-    y = np.asarray(y)
-    if y.shape != (n,):
-        raise ValueError(f"y must have one label for each pair: expected shape ({n},), got {y.shape}")
-    if n and not np.isin(y, (-1, 1)).all():
-        wrong = y[~np.isin(y, (-1, 1))].tolist()[0]
-        raise ValueError(f"y must hold +1 (similar) and -1 (dissimilar) only, found {wrong!r}")
-    return y.astype(np.float64)
+    labels = as_floats(y, "y")
+    if labels.shape != (n,):
+        raise ValueError(f"y must have one label for each pair: expected shape ({n},), got {labels.shape}")
+    if n and not np.isin(labels, (-1, 1)).all():
+        wrong = labels[~np.isin(labels, (-1, 1))].tolist()[0]
+        raise ValueError(f"y must hold +1 (similar) and -1 (dissimilar) only, found {wrong:g}")
+    return labels
 
 
 def check_bounds(bounds: tuple[float, float]) -> tuple[float, float]:
@@ -127,7 +174,7 @@ def check_weight(weight: ArrayLike | None, n: int, name: str = "weight") -> Floa
     """Weights on the exact-sum grid; None means 1 each."""
     if weight is None:
         return np.ones(n)
-    array = np.asarray(weight, dtype=np.float64)
+    array = as_floats(weight, name)
     if array.shape != (n,):
         raise ValueError(f"{name} must have shape ({n},), got {array.shape}")
     if not np.isfinite(array).all() or (array < 0).any():

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lptml._threads import share_out
 from lptml.constraints.checks import (
+    as_labels,
     check_bounds,
     check_heaviest,
     check_points,
@@ -102,7 +103,7 @@ class LabelledPairs(InMemory):
         LabelledPairs
             ``sample_each`` draws from it; ``take`` makes a ``ConstraintSet`` of pairs by their numbers.
         """
-        points, labels = check_points(X, "X", ndim=2), np.asarray(y)
+        points, labels = check_points(X, "X", ndim=2), as_labels(y)
         check_spread(spread_of_points(points), "X")
         if labels.shape != (len(points),):
             raise ValueError(

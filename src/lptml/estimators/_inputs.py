@@ -6,16 +6,17 @@ refused here, so that all learners (ours and the baselines) say the same thing a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d, validate_data
 
 from lptml.constraints import checks
+from lptml.constraints.checks import InputTypeError
 
 FloatArray = NDArray[np.float64]
 Preprocessor = Callable[[NDArray[Any]], ArrayLike]
@@ -29,10 +30,6 @@ LARGEST_PENALTY = 1e200
 #: Entries of a metric to start from lie between these, if they are not zero.
 LARGEST_ENTRY = 1e150
 SMALLEST_ENTRY = 1e-150
-
-
-class InputTypeError(ValueError, TypeError):
-    """Input that no learner takes: sparse, or objects for numbers (a TypeError to scikit-learn)."""
 
 
 class PreprocessorError(ValueError):
@@ -51,7 +48,9 @@ class ArrayPreprocessor:
     """
 
     def __init__(self, points: Any) -> None:
-        self.points = check_array(points, dtype=np.float64, input_name="preprocessor")  # (N, d)
+        checks.refuse_other_than_numbers(points, "preprocessor")
+        with telling("preprocessor must hold numbers"):
+            self.points = check_array(points, dtype=np.float64, input_name="preprocessor")  # (N, d)
         columns = getattr(points, "columns", None)
         self.feature_names: NDArray[Any] | None = None
         if columns is not None and all(isinstance(name, str) for name in columns):
@@ -107,23 +106,26 @@ def _call(preprocessor: Preprocessor, indicators: NDArray[Any]) -> NDArray[Any]:
     return points
 
 
-def refuse_sparse(data: Any) -> None:
-    """Raise a ValueError for SciPy's sparse matrices and arrays."""
-    if issparse(data):
-        raise InputTypeError(
-            "sparse input is not supported: pass a dense array, for instance with .toarray()"
-        )
+@contextmanager
+def telling(what: str) -> Iterator[None]:
+    """Say what was expected where NumPy or scikit-learn can do nothing with an object: a ValueError."""
+    try:
+        with np.errstate(over="ignore"):  # longer floats that become infinite are refused as such
+            yield
+    except ValueError:
+        raise
+    except (TypeError, OverflowError) as error:
+        raise InputTypeError(f"{what}: {error}") from error
 
 
-def _shape_of(data: Any) -> NDArray[Any]:
+def _shape_of(data: Any, name: str) -> NDArray[Any]:
     """View array-likes as an array just to look at its shape and kind, refusing what has none."""
-    refuse_sparse(data)
+    checks.refuse_other_than_numbers(data, name)
     try:
         array = np.asarray(data)
     except ValueError as error:
         raise ValueError(f"the rows of the input differ in length: {error}") from error
-    if array.dtype.kind == "c":
-        raise ValueError("Complex data not supported: the features must be real numbers")
+    checks.refuse_other_than_numbers(array, name)
     return array
 
 
@@ -148,14 +150,14 @@ def form_points(X: Any, preprocessor: Preprocessor | None) -> Any:
     """Return points for ``X``: indices (1-D) go through the preprocessor, anything else is unchanged."""
     if preprocessor is None:
         return X
-    array = _shape_of(X)
+    array = _shape_of(X, "X")
     return _call(preprocessor, array) if array.ndim == 1 else X
 
 
 def form_tuples(tuples: Any, size: int, preprocessor: Preprocessor | None, estimator: object) -> FloatArray:
     """Return tuples as an array (n, size, d) of float64, through the preprocessor where they are indices."""
     name = TUPLE_NAMES[size]
-    array = _shape_of(tuples)
+    array = _shape_of(tuples, name)
     if array.ndim == 2 and preprocessor is not None:
         if array.shape[1] != size:
             raise ValueError(f"{name} of indices must have {size} columns, got shape {array.shape}")
@@ -178,13 +180,46 @@ def form_tuples(tuples: Any, size: int, preprocessor: Preprocessor | None, estim
         raise ValueError(
             f"{name} has no features: 0 feature(s) (shape={array.shape}) while a minimum of 1 is required"
         )
-    try:
+    with telling(f"{name} must hold numbers"):
         array = check_array(
             array, dtype=np.float64, allow_nd=True, ensure_2d=False, input_name=name, estimator=estimator
         )
-    except TypeError as error:
-        raise InputTypeError(f"{name} must hold numbers: {error}") from error
     return np.ascontiguousarray(array)
+
+
+def points_of(estimator: Any, X: Any) -> FloatArray:
+    """New points (n, d) for a classifier that was fitted."""
+    checks.refuse_other_than_numbers(X, "X")
+    with telling("X must hold numbers"):
+        points = validate_data(estimator, X, dtype=np.float64, reset=False)
+    check_magnitude(points, "X", learning=False)
+    return np.ascontiguousarray(points)
+
+
+def points_and_labels(
+    estimator: Any, X: Any, y: Any, *, min_samples: int = 1
+) -> tuple[FloatArray, NDArray[Any]]:
+    """Points (n, d) and the class of each, as a classifier is fitted to."""
+    checks.refuse_other_than_numbers(X, "X")
+    labels = None if y is None else _labels(y, "y")
+    with telling("X must hold numbers"):
+        points, labels = validate_data(estimator, X, labels, dtype=np.float64, ensure_min_samples=min_samples)
+    check_magnitude(points, "X")
+    with telling("y must hold classes"):
+        check_classification_targets(labels)
+    if type_of_target(labels) not in ("binary", "multiclass"):
+        raise ValueError(f"Unknown label type: {type_of_target(labels)}")
+    return np.ascontiguousarray(points), labels
+
+
+def _labels(y: Any, name: str) -> NDArray[Any]:
+    """One label each, of any type."""
+    if np.ma.is_masked(y):
+        raise ValueError(f"{name} has masked values: leave them out")
+    if getattr(getattr(y, "dtype", None), "kind", "") == "T":
+        y = y.tolist()  # scikit-learn does not know NumPy's own strings
+    with telling(f"{name} must hold one label for each"):
+        return column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name=name), warn=True)
 
 
 def check_pair_labels(y: Any, n: int, *, name: str = "y", both: bool = False) -> NDArray[np.int8]:
@@ -201,7 +236,7 @@ def check_pair_labels(y: Any, n: int, *, name: str = "y", both: bool = False) ->
     """
     if y is None:
         raise ValueError(f"{name} is None: the learner requires y to be passed, but the target y is None")
-    labels = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name=name), warn=True)
+    labels = _labels(y, name)
     if len(labels) != n:
         raise ValueError(f"{name} has {len(labels)} labels for {n} tuples: inconsistent numbers of samples")
     if labels.dtype.kind not in "iuf":
@@ -232,7 +267,7 @@ def _as_numbers(labels: NDArray[Any], name: str) -> NDArray[Any]:
         return np.array(found)
     try:
         return labels.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         kinds = "strings" if any(isinstance(label, str) for label in labels) else "objects"
         raise ValueError(f"{name} must hold the numbers -1 and +1, got {kinds}") from error
 
@@ -250,10 +285,8 @@ def check_point_labels(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.int64]]
     """
     if y is None:
         raise ValueError("y is None: the learner requires y to be passed, but the target y is None")
-    plain = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "iub"  # nothing to refuse
-    labels = (
-        y if plain else column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
-    )
+    plain = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "iub"  # nothing to refuse
+    labels = y if plain else _labels(y, "y")
     if len(labels) != n:
         check_consistent_length(np.empty(n), labels)
     if labels.dtype.kind == "O":
@@ -263,7 +296,8 @@ def check_point_labels(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.int64]]
         if labels.ndim != 1:
             raise ValueError("y holds tuples or lists: each point has one label, a number or a text")
     if not plain:
-        check_classification_targets(labels)
+        with telling("y must hold classes"):
+            check_classification_targets(labels)
     known = np.ones(n, dtype=bool) if labels.dtype.kind not in "iuf" else labels != -1
     classes, inverse = np.unique(labels[known], return_inverse=True)
     if len(classes) < 2:
@@ -286,7 +320,7 @@ def check_weight(weight: Any, n: int, *, name: str = "sample_weight") -> FloatAr
     """
     if weight is None:
         return None
-    array = _shape_of(weight)
+    array = _shape_of(weight, name)
     if array.dtype.kind in "USV" or (array.dtype.kind == "O" and any(isinstance(w, str) for w in array.flat)):
         raise ValueError(f"{name} must hold numbers, got {array.dtype}")
     if array.ndim == 0 and array.dtype.kind in "iuf":
@@ -295,7 +329,8 @@ def check_weight(weight: Any, n: int, *, name: str = "sample_weight") -> FloatAr
         raise ValueError(f"{name} must be 1-D: Sample weights must be 1D array or scalar, got {array.ndim}-D")
     if len(array) != n:
         raise ValueError(f"{name}.shape == {array.shape}, expected ({n},): one weight for each sample")
-    array = check_array(array, dtype=np.float64, ensure_2d=False, input_name=name)
+    with telling(f"{name} must hold numbers"):
+        array = check_array(array, dtype=np.float64, ensure_2d=False, input_name=name)
     if (array < 0).any():
         raise ValueError(f"{name} holds negative weights")
     if not (array > 0).any():
@@ -315,7 +350,9 @@ def check_metric(metric: Any, d: int, name: str) -> FloatArray | None:
     """
     if metric is None:
         return None
-    matrix = check_array(metric, dtype=np.float64, input_name=name)
+    checks.refuse_other_than_numbers(metric, name)
+    with telling(f"{name} must hold numbers"):
+        matrix = check_array(metric, dtype=np.float64, input_name=name)
     if matrix.shape != (d, d):
         raise ValueError(f"{name} must have shape ({d}, {d}), got {matrix.shape}")
     largest = float(np.abs(matrix).max())

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from lptml.constraints.checks import refuse_other_than_numbers
 from lptml.estimators import _inputs
 from lptml.estimators._inputs import ArrayPreprocessor, FloatArray
 
@@ -154,19 +155,16 @@ class MahalanobisMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
     def _points(self, X: Any, *, reset: bool = False, min_samples: int = 1) -> FloatArray:
         """Return points (n, d), through the preprocessor where X holds indices; ``reset`` in fit only."""
-        _inputs.refuse_sparse(X)
+        refuse_other_than_numbers(X, "X")
         points = _inputs.form_points(X, self.preprocessor_)
         if points is X or not isinstance(self.preprocessor_, ArrayPreprocessor):
             names = _inputs.frame_names(points)
-            try:
-                with warnings.catch_warnings():
-                    if names is not None:  # scikit-learn may not know this kind of frame; see _same_names
-                        warnings.filterwarnings("ignore", message="X does not have valid feature names")
-                    points = validate_data(
-                        self, points, dtype=np.float64, reset=reset, ensure_min_samples=min_samples
-                    )
-            except TypeError as error:
-                raise _inputs.InputTypeError(f"X must hold numbers: {error}") from error
+            with _inputs.telling("X must hold numbers"), warnings.catch_warnings():
+                if names is not None:  # scikit-learn may not know this kind of frame; see _same_names
+                    warnings.filterwarnings("ignore", message="X does not have valid feature names")
+                points = validate_data(
+                    self, points, dtype=np.float64, reset=reset, ensure_min_samples=min_samples
+                )
             if names is not None:
                 self._same_names(names, reset)
         elif reset:

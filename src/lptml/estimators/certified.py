@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from lptml.certified import Ballot, Voters, attack_labels, decide, find_voters, flip_radius, point_radius
+from lptml.constraints.checks import refuse_other_than_numbers
 from lptml.estimators import _inputs
 from lptml.estimators._inputs import FloatArray
 from lptml.select.cross_validation import deal
@@ -120,13 +120,7 @@ class CertifiedKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         self._validate_params()
-        points, labels = validate_data(self, X, y, dtype=np.float64)
-        points = np.ascontiguousarray(points)
-        _inputs.check_magnitude(points, "X")
-        labels = column_or_1d(labels, warn=True)
-        check_classification_targets(labels)
-        if type_of_target(labels) not in ("binary", "multiclass"):
-            raise ValueError(f"Unknown label type: {type_of_target(labels)}")
+        points, labels = _inputs.points_and_labels(self, X, y)
         self.reference_ = None if reference is None else self._check_reference(reference)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         self.points_, self.codes_ = points, codes.astype(np.int64)
@@ -136,7 +130,9 @@ class CertifiedKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _check_reference(self, reference: Any) -> FloatArray:
-        points = check_array(reference, dtype=np.float64, input_name="reference")
+        refuse_other_than_numbers(reference, "reference")
+        with _inputs.telling("reference must hold numbers"):
+            points = check_array(reference, dtype=np.float64, input_name="reference")
         if points.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"reference has {points.shape[1]} features, but X has {self.n_features_in_} features"
@@ -161,11 +157,10 @@ class CertifiedKNeighborsClassifier(ClassifierMixin, BaseEstimator):
 
     def _ballots(self, X: Any) -> Iterator[Ballot]:
         check_is_fitted(self, "points_")
-        points = validate_data(self, X, dtype=np.float64, reset=False)
-        _inputs.check_magnitude(points, "X", learning=False)
+        points = _inputs.points_of(self, X)
         voters, (k, doubt) = self._voters(), self._electorate(len(self.points_))
         for start in range(0, len(points), _BLOCK):
-            block = np.ascontiguousarray(points[start : start + _BLOCK])
+            block = points[start : start + _BLOCK]
             yield Ballot(voters.nearest(block, k), voters.weights(block), doubt)
 
     def predict_proba(self, X: Any) -> FloatArray:

@@ -11,8 +11,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from lptml.estimators import _inputs
 from lptml.estimators._inputs import FloatArray
@@ -166,14 +165,11 @@ class LabelCleaner(MetaEstimatorMixin, BaseEstimator):
             self.classes_ = np.unique(labels)
             likely = -labels  # the other label
         else:
-            given, labels = validate_data(self, X, y, dtype=None, ensure_min_samples=2)
-            labels = column_or_1d(labels, warn=True)
-            check_classification_targets(labels)
+            given, labels = _inputs.points_and_labels(self, X, y, min_samples=2)
             self.classes_, codes = np.unique(labels, return_inverse=True)
             rng = np.random.default_rng(self._seed())
-            points = np.ascontiguousarray(given, dtype=np.float64)
-            sure = None if trusted is None else _inputs.check_mask(trusted, len(points))
-            found = trust_labels(points, codes.astype(np.int64), len(self.classes_), trusted=sure, rng=rng)
+            sure = None if trusted is None else _inputs.check_mask(trusted, len(given))
+            found = trust_labels(given, codes.astype(np.int64), len(self.classes_), trusted=sure, rng=rng)
             likely = self.classes_[found.suggested]
         chosen = choose(found.suspicion, found.codes, self.n_suspects, found.trusted)
         self.suspicion_ = found.suspicion
@@ -245,5 +241,5 @@ def _rows(original: Any, array: NDArray[Any], rows: NDArray[np.intp]) -> Any:
     if hasattr(original, "iloc"):
         return original.iloc[rows]
     if hasattr(original, "__dataframe__") and not isinstance(original, np.ndarray):
-        return original[rows]
+        return original.take(rows) if hasattr(original, "take") else original[rows]
     return array[rows]

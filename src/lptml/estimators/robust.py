@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from lptml._threads import SMALL, single_threaded
 from lptml.estimators import _inputs
@@ -168,13 +167,7 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         """
         self._validate_params()
         self._check_maps()
-        points, labels = validate_data(self, X, y, dtype=np.float64)
-        points = np.ascontiguousarray(points)
-        _inputs.check_magnitude(points, "X")
-        labels = column_or_1d(labels, warn=True)
-        check_classification_targets(labels)
-        if type_of_target(labels) not in ("binary", "multiclass"):
-            raise ValueError(f"Unknown label type: {type_of_target(labels)}")
+        points, labels = _inputs.points_and_labels(self, X, y)
         self.classes_, inverse = np.unique(labels, return_inverse=True)
         codes = inverse.astype(np.int64)
         sure = None if trusted is None else _inputs.check_mask(trusted, len(points))
@@ -261,7 +254,7 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         ndarray (n_samples, n_classes)
         """
         check_is_fitted(self, "voters_")
-        points = np.ascontiguousarray(validate_data(self, X, dtype=np.float64, reset=False))
+        points = _inputs.points_of(self, X)
         if not self.voters_:
             return np.ones((len(points), 1))
         total = np.zeros((len(points), len(self.classes_)))

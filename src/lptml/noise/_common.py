@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lptml.constraints.checks import as_floats
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Seed = int | np.random.Generator | None
@@ -105,7 +107,7 @@ def check_pair_labels(y: ArrayLike) -> NDArray[Any]:
 
 def check_points(X: ArrayLike, n: int, name: str = "X") -> Floats:
     """n points, finite."""
-    points = np.asarray(X, dtype=np.float64)
+    points = as_floats(X, name)
     if points.ndim != 2 or points.shape[0] != n:
         raise ValueError(f"{name} must have shape ({n}, d), got {points.shape}")
     if not np.isfinite(points).all():
@@ -115,7 +117,7 @@ def check_points(X: ArrayLike, n: int, name: str = "X") -> Floats:
 
 def check_pairs(pairs: ArrayLike, n: int) -> Floats:
     """n pairs of points, finite."""
-    points = np.asarray(pairs, dtype=np.float64)
+    points = as_floats(pairs, "pairs")
     if points.ndim != 3 or points.shape[:2] != (n, 2):
         raise ValueError(f"pairs must have shape ({n}, 2, d), got {points.shape}")
     if not np.isfinite(points).all():

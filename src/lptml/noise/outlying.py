@@ -54,7 +54,10 @@ def outlyingness(X: ArrayLike) -> Floats:
     >>> bool(outlyingness(X)[:10].min() > 1.5 * outlyingness(X)[10:].max())
     True
     """
-    return distance_to_quarter(check_points(X, "X", ndim=2))
+    points = check_points(X, "X", ndim=2)
+    if not len(points):
+        raise ValueError("X has no points")
+    return distance_to_quarter(points)
 
 
 def distance_to_quarter(X: Floats) -> Floats:

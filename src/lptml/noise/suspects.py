@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lptml.constraints import Floats, Ints
-from lptml.constraints.checks import check_points, check_weight
+from lptml.constraints.checks import as_labels, check_points, check_weight
 from lptml.noise.evidence import Advance
 from lptml.noise.pair_suspects import (
     PairTrust,
@@ -116,7 +116,7 @@ def suspicion(
     >>> sorted(lptml.suspicion(X, y).argsort()[-3:].tolist())
     [3, 80, 120]
     """
-    labels = np.asarray(y)
+    labels = as_labels(y)
     found = judge(
         X,
         labels,
@@ -142,7 +142,7 @@ def judge(
     progress: Advance | None = None,
 ) -> Trust:
     """Like :func:`suspicion`, but returns all that is known about the labelled points, in their order."""
-    points, labels = check_points(X, "X", ndim=2), np.asarray(y)
+    points, labels = check_points(X, "X", ndim=2), as_labels(y)
     if labels.shape != (len(points),):
         raise ValueError(f"y must have one label a point: expected {len(points)}, got shape {labels.shape}")
     known = _labelled(labels)
