@@ -78,6 +78,25 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
         assert (page.parent / path).exists(), f"{page.name} links to {target}"
 
 
+def test_what_contributing_names_is_there() -> None:
+    root = DOCS.parent
+    text = re.sub(r"```.*?```", "", (root / "CONTRIBUTING.md").read_text("utf-8"), flags=re.S)
+    named = {name for name in re.findall(r"`([\w./]+)`", text) if not name.startswith(".")}
+    files = [*root.glob("src/**/*.py"), *root.glob("tests/**/*.py")]
+    paths = {name for name in named if name.endswith((".py", "/"))}
+    folders = (root, root / "src", root / "src/lptml", root / "src/lptml/search", root / "src/lptml/exact")
+    assert {name for name in paths if not any((folder / name).exists() for folder in folders)} == set()
+    there = set(dir(builtins)) | {"A", "v", "BaseEstimator", "LPTML_DATA", "make"}  # of the paper, of others
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                there.add(node.name)
+            elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+                there.add(node.id if isinstance(node, ast.Name) else node.attr)
+    words = {name.split(".")[-1] for name in named - paths if not (root / name).exists()}
+    assert words - there == set()
+
+
 def test_the_command_line_page_names_every_command() -> None:
     from lptml.cli.app import COMMANDS
 
