@@ -1,5 +1,8 @@
 """Certification: bounds that are never above a cost, optimal where cells are cut to the end, on time."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from tests import oracle
@@ -208,3 +211,33 @@ def test_tolerances_agree():
     from lptml.exact.verify import LEAST_GAP
 
     assert LEAST_GAP > TOLERANCE
+
+
+def test_everything_is_compiled_before_the_clock_starts():
+    """In a process of its own: here, other tests have compiled it all."""
+    code = """
+import gc
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+from lptml.constraints import ConstraintSet, LabelledPairs
+from lptml.proof import certify, certify_labels
+from lptml.proof.certification import compile_now
+
+def compiled():
+    kernels = [each for each in gc.get_objects() if isinstance(each, Dispatcher)]
+    return {(each.py_func.__module__, each.py_func.__name__, s) for each in kernels for s in each.signatures}
+
+compile_now()
+before = compiled()
+rng = np.random.default_rng(0)
+for d in (2, 4):
+    X, y = rng.normal(size=(30, d)), np.arange(30) % 2
+    pairs = LabelledPairs.from_labels(X, y, bounds=(1.0, 1.0))
+    for source in (pairs, pairs.take(np.arange(pairs.n))):
+        certify(source, time_limit=0.5)
+    certify_labels(X, y, time_limit=0.5)
+second_tries = ("lptml.exact.coordinates", "lptml.exact.verify")  # small, and rarely needed
+late = {each for each in compiled() - before if each[0].startswith("lptml") and each[0] not in second_tries}
+assert before and not late, late
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)

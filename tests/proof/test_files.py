@@ -8,7 +8,7 @@ from tests.proof.test_verify import pairs
 
 from lptml._archive import ModelFileError, open_archive, write_archive
 from lptml.constraints import ConstraintSet
-from lptml.proof import CertificateError, certify, check_cost, read_proof, write_proof
+from lptml.proof import CertificateError, certify, certify_labels, check_cost, read_proof, write_proof
 
 
 @pytest.fixture
@@ -48,6 +48,37 @@ def test_false_claims_are_found_out(path):
         read_proof(path).verify()
 
 
+def test_a_gap_is_not_called_an_optimum(path):
+    write_proof(path, certify(pairs(400, 3), callback=lambda bound, cost: bound > 20))
+    change(path, {"proof": "OPTIMAL"})  # as files said once
+    assert "best possible" not in read_proof(path).statement
+
+
+def test_a_part_of_the_constraints_is_called_a_part(path):
+    write_proof(path, certify(pairs()))
+    change(path, {"total_weight": 1000.0})
+    assert "the proof has 100 of them" in read_proof(path).statement
+
+
+@pytest.mark.parametrize(
+    ("header", "arrays"),
+    [
+        ({"total_weight": 1000.0}, {}),
+        ({}, {"points": np.arange(56).reshape(28, 2)}),
+        ({}, {"points": np.argwhere(np.triu(np.ones((8, 8)), 1))[::-1]}),
+        ({"cost": 2.0}, {"given_up": np.array([7, 7])}),
+    ],
+)
+def test_proofs_about_labels_that_name_other_points_are_refused(path, header, arrays):
+    X = np.array([0.0, 0.1, 0.2, 0.3, 9.0, 9.1, 9.2, 9.3])[:, None]
+    certified = certify_labels(X, [0, 0, 0, 0, 1, 1, 1, 0])
+    assert certified.verify() == certified.cost == 1
+    write_proof(path, certified)
+    change(path, header, **arrays)
+    with pytest.raises(ValueError):
+        check_cost(read_proof(path))
+
+
 def change(path, header=None, **arrays):
     """Write the file anew with something else in it."""
     with open_archive(path, "proof") as archive:
@@ -62,7 +93,7 @@ def change(path, header=None, **arrays):
         ({"certificate": "trust"}, {}),
         ({"lower_bound": -1.0}, {}),
         ({"cost": "7"}, {}),
-        ({"proof": "CERTAIN"}, {}),
+        ({"total_weight": 50.0}, {}),
         ({}, {"sign": np.zeros(100, dtype=np.int8)}),
         ({}, {"bound": -np.ones(100)}),
         ({}, {"weight": np.ones(99)}),

@@ -37,7 +37,7 @@ def test_no_metric_costs_less_than_a_tree_proves(d):
             lower, upper = box.copy(), box.copy()
             lower[1, axis] = upper[0, axis] = box[:, axis].mean()
             waiting += [(upper, depth + 1), (lower, depth + 1)]
-    T = rng.normal(size=(d, d))
+    T = 50.0 * rng.normal(size=(d, d))
     proven = least_cost_of_cells(constraints, T, np.array(codes, dtype=np.int8))
     L = rng.normal(size=(200, d, d)) * np.exp(2 * rng.normal(size=(200, 1, d)))
     costs = [constraints.best_scale(A).cost for A in np.swapaxes(L, 1, 2) @ L]
@@ -71,9 +71,20 @@ def test_cut_off_trees_prove_less():
     assert least_cost_of_cells(constraints, certificate.T, coarse) < certificate.proven(constraints)
 
 
-@pytest.mark.parametrize("T", [np.ones((2, 2)), np.eye(3), np.full((2, 2), np.nan), np.diag([1.0, 0.0])])
-def test_singular_coordinates_are_refused(T):
-    with pytest.raises(CertificateError, match="singular"):
+@pytest.mark.parametrize(
+    "T",
+    [
+        np.ones((2, 2)),
+        np.eye(3),
+        np.full((2, 2), np.nan),
+        np.diag([1.0, 0.0]),
+        1e-20 * np.eye(2),  # without a check it would prove that all dissimilar pairs are violated
+        np.diag([1.0, 1e-9]),
+        np.diag([1e9, 10.0]),
+    ],
+)
+def test_coordinates_that_leave_metrics_out_are_refused(T):
+    with pytest.raises(CertificateError, match="leave metrics out"):
         least_cost_of_cells(pairs(), T, np.full(3, -1, dtype=np.int8))
 
 

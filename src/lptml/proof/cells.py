@@ -4,7 +4,8 @@ Every metric is A = T G'G T' / t with an upper triangular G (Cholesky), a fixed 
 threshold t. Multiplying G changes nothing that t cannot undo, so its largest entry may be 1; and the sign
 of a row of G is free, so that entry is positive and the diagonals of the other rows are not negative. One
 *box* of such G for each place of the largest entry contains all metrics: D = d (d + 1) / 2 boxes of D - 1
-dimensions each. Thresholds are at least 1 / RADIUS, as in ``lptml.exact.verify``: under a larger metric no
+dimensions each. T is orthogonal in units in which features have sizes between 1 and 2, and thresholds are at
+least 1 / RADIUS: metrics of a larger trace are left out, as in ``lptml.exact.verify``, since under those no
 distance would keep a digit.
 
 Over a box of G the value |G u|^2 of a pair ranges over an interval that is known exactly, because the rows of
@@ -36,6 +37,7 @@ from lptml._threads import share_out
 from lptml.constraints import ConstraintSet, Floats
 from lptml.exact.verify import LEAST_GAP
 from lptml.proof.kernels import LEAF, boxes_of_leaves, explore
+from lptml.proof.verify import feature_exponents
 
 _WORK = 500_000  # ranges between two looks at the clock: about a hundredth of a second
 _BATCH = 64  # cells that a thread takes at a time
@@ -90,7 +92,7 @@ def roots(d: int) -> Floats:
 
 
 def coordinates(constraints: ConstraintSet, A: Floats) -> Floats:
-    """T for the search near a metric A: features of mean square one, turned to the eigenvectors of A.
+    """T for the search near a metric A: features of sizes between 1 and 2, turned to the eigenvectors of A.
 
     Directions come by how far A stretches them, so that G is nearly diagonal with falling entries there.
 
@@ -98,11 +100,10 @@ def coordinates(constraints: ConstraintSet, A: Floats) -> Floats:
     --------
     >>> pairs = ConstraintSet.from_differences([[2.0, 0.0], [0.0, 1.0]], [1, -1], bounds=(1.0, 1.0))
     >>> abs(coordinates(pairs, np.diag([0.0, 1.0]))).round(2)
-    array([[0.  , 0.71],
-           [1.41, 0.  ]])
+    array([[0., 1.],
+           [2., 0.]])
     """
-    size = np.sqrt(np.mean(constraints.V**2 / constraints.bound[:, None], axis=0))
-    size = np.where(size > 0, size, 1.0)
+    size = np.ldexp(1.0, feature_exponents(constraints))
     _, Q = np.linalg.eigh(A * size[:, None] * size)
     return Q[:, ::-1] / size[:, None]
 

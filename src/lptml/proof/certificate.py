@@ -17,6 +17,9 @@ from lptml.proof.verify import (
     least_weight_of_packing,
 )
 
+#: A bound that is closer to the cost than this share of it is the cost: weights are rounded to a grid.
+EQUAL = 1e-9
+
 
 class Proof(Enum):
     """How far a certification got."""
@@ -118,7 +121,6 @@ class Certified:
     total_weight : float
         The weight of all constraints.
     certificate : Certificate
-    proof : Proof
     seconds : float
     given_up : array of int or None
         Of a proof about labels: points without which A satisfies all constraints; ``cost`` is their number,
@@ -133,10 +135,19 @@ class Certified:
     constraints: ConstraintSet
     total_weight: float
     certificate: Certificate
-    proof: Proof
     seconds: float
     given_up: Ints | None = None
     interrupted: bool = False
+
+    @property
+    def proof(self) -> Proof:
+        """Whether the bound meets the cost."""
+        return Proof.OPTIMAL if self.lower_bound >= (1.0 - EQUAL) * self.cost else Proof.BOUNDED
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the certificate is about all constraints, not a sample of very many."""
+        return self.constraints.total_weight >= (1.0 - EQUAL) * self.total_weight
 
     @property
     def gap(self) -> float:
@@ -160,6 +171,8 @@ class Certified:
                 f"to satisfy the others; without {self.cost:g} of them one does."
             )
         violates = f"The metric violates {self.cost:g} of {self.total_weight:g} ({self.cost / total:.2%})"
+        if not self.is_whole:
+            violates += f", by a count of all constraints; the proof has {self.constraints.n} of them"
         if self.proof is Proof.OPTIMAL:
             return f"{violates}, and no metric violates less: it is the best possible."
         if self.lower_bound <= 0:

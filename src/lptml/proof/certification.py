@@ -10,15 +10,16 @@ from functools import cache
 
 import numpy as np
 
-from lptml.constraints import ConstraintSet, Floats, Ints, Source
+from lptml.constraints import ConstraintSet, Floats, Ints, LabelledPairs, Source
+from lptml.exact.sdp import compile_now as compile_solver
 from lptml.proof.cells import Cells, CellSearch
 from lptml.proof.certificate import (
+    EQUAL,
     CellCertificate,
     Certificate,
     Certified,
     LabelCertificate,
     PackingCertificate,
-    Proof,
 )
 from lptml.proof.contradictions import Contradiction
 from lptml.proof.packing import PackingSearch
@@ -31,9 +32,6 @@ _LISTED = 1_000_000  # constraints that are looked at; what a part of them prove
 _REFINED = 0.3  # of the time limit, for a metric where none is given
 _SHORT = 1.0  # and at most these seconds where cells will find the best one
 _CELLS = 3  # features up to which cells are cut; their number grows with the power of d (d + 1) / 2 - 1
-
-#: A bound that is closer to the cost than this share of it is the cost: weights are rounded to a grid.
-_EQUAL = 1e-9
 
 #: Where bound and goal are closer than this, the goal is the next target; else the middle between the two.
 _CLOSE = 0.1
@@ -133,10 +131,18 @@ def certify(
 
 @cache
 def compile_now() -> None:
-    """Compile, or load from disk, before a clock starts."""
-    pairs = ConstraintSet.from_differences(np.eye(2), [1, -1], bounds=(1.0, 1.0))
+    """Compile, or load from disk, before a clock starts: whatever certification calls, by calling it."""
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    points = LabelledPairs.from_labels(X, np.arange(12) % 2, bounds=(1.0, 1.0))
+    pairs = in_memory(points)
+    compile_solver()
+    for source in (points, pairs):
+        refine(source)
     CellSearch.start(pairs, np.eye(2)).step(1.0)
-    PackingSearch(pairs).step(time.monotonic() + 60.0)
+    packing = PackingSearch(pairs)
+    for n in (2, pairs.n):  # feasible and infeasible
+        packing.separation.among(np.arange(n), np.random.default_rng(0), np.inf)
+    packing.step(time.monotonic() + 60.0)
 
 
 def _listed(source: Source, random_state: int | None) -> ConstraintSet:
@@ -185,7 +191,7 @@ class _Run:
     @property
     def goal(self) -> float:
         """The bound to reach."""
-        return (1.0 - max(self.gap, _EQUAL)) * self.least
+        return (1.0 - max(self.gap, EQUAL)) * self.least
 
     def offer(self, A: Floats) -> bool:
         """Take a metric into account at its best scale; whether it costs less than any so far."""
@@ -246,7 +252,6 @@ class _Run:
             constraints=self.constraints,
             total_weight=self.source.total_weight,
             certificate=self.certificate,
-            proof=Proof.OPTIMAL if self.lower_bound >= (1.0 - _EQUAL) * self.cost else Proof.BOUNDED,
             seconds=time.monotonic() - self.began,
         )
 

@@ -16,12 +16,12 @@ from lptml._archive import Archive, open_archive, write_archive
 from lptml._version import __version__
 from lptml.constraints import ConstraintSet, psd_factor
 from lptml.proof.certificate import (
+    EQUAL,
     CellCertificate,
     Certificate,
     Certified,
     LabelCertificate,
     PackingCertificate,
-    Proof,
 )
 from lptml.proof.verify import CertificateError
 
@@ -53,7 +53,6 @@ def write_proof(path: str | os.PathLike[str], certified: Certified) -> None:
         "format": _FORMAT,
         "lptml": __version__,
         "certificate": _KINDS[type(certified.certificate)],
-        "proof": certified.proof.name,
         **{name: float(getattr(certified, name)) for name in _NUMBERS},
     }
     c = certified.constraints
@@ -81,7 +80,7 @@ def read_proof(path: str | os.PathLike[str]) -> Certified:
         if not all(type(number) is float and 0 <= number < np.inf for number in numbers):
             raise ValueError("its bound, cost, weight and seconds must be numbers that are not negative")
         kind = header.get("certificate")
-        if kind not in _KINDS.values() or header.get("proof") not in Proof.__members__:
+        if kind not in _KINDS.values():
             raise ValueError("its certificate is of an unknown kind")
         constraints = _constraints(archive)
         A = _array(archive, "A", np.float64, (constraints.d,) * 2)
@@ -97,6 +96,11 @@ def read_proof(path: str | os.PathLike[str]) -> Certified:
         if (given_up is None) != (kind != "labels"):
             raise ValueError("given_up belongs to proofs about labels")
         lower_bound, cost, total_weight, seconds = numbers
+        if isinstance(certificate, LabelCertificate):
+            if total_weight != certificate.points.max() + 1:
+                raise ValueError("the weight of a proof about labels is the number of points")
+        elif total_weight < (1.0 - EQUAL) * constraints.total_weight:
+            raise ValueError("the constraints weigh more than all are said to")
         return Certified(
             lower_bound=lower_bound,
             A=A,
@@ -104,7 +108,6 @@ def read_proof(path: str | os.PathLike[str]) -> Certified:
             constraints=constraints,
             total_weight=total_weight,
             certificate=certificate,
-            proof=Proof[header["proof"]],
             seconds=seconds,
             given_up=given_up,
         )
@@ -123,8 +126,8 @@ def _contradictions(archive: Archive, n: int, of_labels: bool) -> PackingCertifi
         shares = _array(archive, "shares", np.float64, (None,))
         return PackingCertificate(starts, members, multipliers, shares)
     points = _array(archive, "points", np.int64, (n, 2))
-    if not ((points >= 0) & (points <= 2 * n)).all():
-        raise ValueError("points must be numbers of points")
+    if not np.array_equal(points, np.argwhere(np.triu(np.ones((points.max() + 1,) * 2), 1))):
+        raise ValueError("points must be those of all pairs, in their order")
     return LabelCertificate(starts, members, multipliers, points)
 
 
@@ -167,11 +170,10 @@ def check_cost(certified: Certified) -> None:
     if isinstance(certified.certificate, LabelCertificate):
         assert certified.given_up is not None, "a proof about labels gives up points"
         kept = ~np.isin(certified.certificate.points, certified.given_up).any(axis=1)
-        if c.violated(certified.A)[kept].any() or len(certified.given_up) != certified.cost:
+        if c.violated(certified.A)[kept].any() or len(set(certified.given_up.tolist())) != certified.cost:
             raise CertificateError("the metric violates more than the points that were given up explain")
         return
     counted = float(c.cost(certified.A))
-    whole = abs(c.total_weight - certified.total_weight) <= 1e-9 * certified.total_weight
     wrong = counted - certified.cost
-    if wrong > 1e-9 * certified.cost or (whole and -wrong > 1e-9 * certified.cost):
+    if wrong > EQUAL * certified.cost or (certified.is_whole and -wrong > EQUAL * certified.cost):
         raise CertificateError(f"the metric violates {counted:g}, not {certified.cost:g}")

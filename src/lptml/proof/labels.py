@@ -29,7 +29,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from lptml._limits import OutOfTime, until
 from lptml._threads import share_out
 from lptml.constraints import Floats, Ints, LabelledPairs
-from lptml.proof.certificate import Certified, LabelCertificate, Proof
+from lptml.proof.certificate import Certified, LabelCertificate
 from lptml.proof.certification import (
     CertificationInterruptedWarning,
     compile_now,
@@ -299,7 +299,6 @@ class _Run:
             constraints=self.constraints,
             total_weight=float(self.N),
             certificate=self.certificate,
-            proof=Proof.OPTIMAL if self.proven >= len(self.given_up) else Proof.BOUNDED,
             seconds=time.monotonic() - began,
             given_up=self.given_up,
         )

@@ -2,7 +2,9 @@
 
 A tree of cells (``lptml.proof.cells``) proves a bound if its cells contain all metrics and no metric in a
 leaf costs less. The first holds by construction: the roots contain every upper triangular matrix with
-nonnegative diagonal up to multiples and signs of rows, and a cell is cut in two. The second is recomputed
+nonnegative diagonal up to multiples and signs of rows, and a cell is cut in two. With coordinates T that make
+no matrix shorter (in units in which features have sizes between 1 and 2), a metric T G'G T' / t whose
+threshold t is below 1 / RADIUS has a trace above RADIUS, as some entry of G is 1. The second is recomputed
 here for every leaf on all constraints, without what the search has folded away.
 
 Rounding. Ends of cells are dyadic numbers, so cutting is exact. A computed u = T'v / sqrt(limit) differs from
@@ -52,7 +54,7 @@ def least_cost_of_cells(constraints: ConstraintSet, T: Floats, codes: NDArray[np
     ----------
     constraints : ConstraintSet
     T : array of shape (d, d)
-        The coordinates, regular: metrics are T G'G T' / t with G upper triangular.
+        The coordinates: metrics are T G'G T' / t with G upper triangular.
     codes : array of int8
         Trees in preorder, one for each root: the axis that a cell is cut along, negative for a leaf.
 
@@ -70,8 +72,9 @@ def least_cost_of_cells(constraints: ConstraintSet, T: Floats, codes: NDArray[np
     1.0
     """
     d = constraints.d
-    if T.shape != (d, d) or not np.isfinite(T).all() or not _is_regular(T):
-        raise CertificateError("the coordinates of the cells are singular")
+    if T.shape != (d, d) or not np.isfinite(T).all() or not _are_long(T, feature_exponents(constraints)):
+        raise CertificateError("the coordinates of the cells leave metrics out")
+    smallest = (1.0 - 1e-8) / RADIUS  # of the thresholds
     # Upper bounds come first, so that a stable sort puts them first among equals.
     constraints = constraints.take(np.argsort(-constraints.sign, kind="stable"))
     sign, w = constraints.sign, constraints.weight
@@ -87,7 +90,7 @@ def least_cost_of_cells(constraints: ConstraintSet, T: Floats, codes: NDArray[np
             low, high = low - more, high - less
         # An upper bound is violated at thresholds below its least value, a lower one above its largest.
         flip = np.where(sign > 0, low, high)
-        later = np.where(sign > 0, flip > 1.0 / RADIUS, flip >= 1.0 / RADIUS)
+        later = np.where(sign > 0, flip > smallest, flip >= smallest)
         start = ((sign > 0) == later) @ w  # violated at the smallest threshold
         order = np.argsort(flip, axis=1, kind="stable")
         steps = np.where(later, -sign * w, 0.0)
@@ -96,12 +99,10 @@ def least_cost_of_cells(constraints: ConstraintSet, T: Floats, codes: NDArray[np
     return proven
 
 
-def _is_regular(T: Floats) -> bool:
-    """Whether T times a matrix is so close to the identity that it cannot be singular."""
-    try:
-        return bool(np.abs(T @ np.linalg.inv(T) - np.eye(len(T))).max() * len(T) < 0.5)
-    except np.linalg.LinAlgError:
-        return False
+def _are_long(T: Floats, exponents: Ints) -> bool:
+    """Whether no vector is shorter in coordinates T than in features divided by these powers of two."""
+    lengths = np.linalg.svd(np.ldexp(T, exponents[:, None]), compute_uv=False)
+    return bool(lengths.min() > 1.0 - 1e-9 and lengths.max() < 1e6)  # further apart, rounding would count
 
 
 def _leaves(codes: NDArray[np.int8], d: int) -> Iterator[tuple[list[float], list[float]]]:
