@@ -59,7 +59,7 @@ def single_threaded(condition: bool = True) -> AbstractContextManager[None]:
 
 
 def share_out(work: Callable[[_T], _R], parts: Sequence[_T]) -> list[_R]:
-    """The results of ``work`` on every part, in their order, by one thread a processor.
+    """The results of ``work`` on every part, in their order, by one thread for each processor.
 
     BLAS keeps to one thread meanwhile: its own threads would wait for each other at every small product.
     """

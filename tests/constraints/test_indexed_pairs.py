@@ -32,8 +32,9 @@ def test_it_agrees_with_stored_differences(both):
     some = np.array([3, 3, 16_390])
     np.testing.assert_allclose(indexed.take(some).V, stored.V[some], atol=1e-12)
     np.testing.assert_array_equal(indexed.take(some).weight, stored.weight[some])
-    scale = np.array([1.0, 2.0, 3.0, 4.0])
-    np.testing.assert_allclose(indexed.scaled(scale).values(A), stored.scaled(scale).values(A), atol=1e-10)
+    P = np.random.default_rng(1).normal(size=(2, 4))
+    B = P @ A @ P.T
+    np.testing.assert_allclose(indexed.projected(P).values(B), stored.projected(P).values(B), rtol=1e-9)
 
 
 @pytest.mark.parametrize(

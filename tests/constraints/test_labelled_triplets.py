@@ -39,7 +39,7 @@ def test_counts_scales_and_trivial_costs_are_those_of_the_stored_triplets(seed, 
     some = np.array([3, 0, 7])
     np.testing.assert_array_equal(source.take(some).V, stored.take(some).V)
     scale = np.array([1.0, 2.0, 0.5])
-    assert source.scaled(scale).cost(A) == source.cost(A / scale[:, None] / scale)
+    assert source.projected(np.diag(scale)).cost(A) == source.cost(A * scale[:, None] * scale)
 
 
 @pytest.mark.parametrize("warm", [True, False])

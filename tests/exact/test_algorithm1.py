@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -184,6 +186,24 @@ def test_it_ends_even_if_w_never_rises(monkeypatch, strategy):
     result = exact_lptml(F, objective, rng=0, strategy=strategy, batch=3)
     assert result.objective == pytest.approx(right.objective, rel=1e-6)
     assert result.basis.tolist() == right.basis.tolist()
+
+
+def test_plain_counts_the_tests_up_to_the_first_violated_constraint():
+    F = split_pairs(3, 2, 700)
+    trace = replace(make_objective("trace", 2), original_units=True)
+    counts = exact_lptml(F, trace, rng=5, strategy="plain", minimal=False).counts
+    instance = Instance(F, trace.matrix, 0.0, np.empty((0, 2, 2)), 0.0, "numba", 1e-9)
+    order = np.random.default_rng(5).permutation(F.n)
+    basis, solution = initial_basis(instance)
+    one_by_one = 0
+    while True:
+        violated = F.violated(solution.A)[order]
+        one_by_one += int(violated.argmax()) + 1 if violated.any() else F.n
+        if not violated.any():
+            break
+        basis, solution = basis_computation(instance, basis, order[[violated.argmax()]])
+    assert counts.violation_tests == one_by_one
+    assert counts.basis_computations == instance.counts.basis_computations > 2
 
 
 def test_heuristics_save_work():

@@ -65,7 +65,7 @@ def test_one_kind_of_pairs_or_too_few_are_not_judged():
 @pytest.mark.parametrize(
     ("X", "y", "message"),
     [
-        (np.zeros((3, 2)), [0, 1], "one label a point"),
+        (np.zeros((3, 2)), [0, 1], "one label for each point"),
         (np.full((3, 2), np.nan), [0, 1, 1], "NaN"),
         (np.zeros((3, 2)), [-1, -1, -1], "labels no point"),
     ],

@@ -108,7 +108,7 @@ def test_start_scale_and_units_do_not_matter():
     A = anneal(source, np.eye(3), steps=100)
     np.testing.assert_allclose(anneal(source, 1e-8 * np.eye(3), steps=100), A, rtol=1e-6)
     scale = np.array([1e-4, 1.0, 1e5])
-    B = anneal(source.scaled(scale), np.diag(scale**2), steps=100)
+    B = anneal(source.projected(np.diag(1.0 / scale)), np.diag(scale**2), steps=100)
     np.testing.assert_allclose(B / scale[:, None] / scale, A, rtol=1e-4, atol=1e-6 * np.abs(A).max())
 
 

@@ -1,7 +1,6 @@
 """Mahalanobis metric for clustering (Xing, Ng, Jordan and Russell 2003).
 
-    maximise  sum_{dissimilar} sqrt(v'Av)   subject to  sum_{similar} v'Av <= 1,  A >= 0  (or diagonal, A >=
-    0)
+    maximise  sum_{dissimilar} sqrt(v'Av)   subject to  sum_{similar} v'Av <= 1,  A >= 0 (or diagonal)
 
 With S the sum of vv' over similar pairs and B = S^1/2 A S^1/2 the constraint is tr B <= 1 and the objective
 concave in B. Over a factor, B = G'G with |G|_F = 1, it is the sum of the norms |Gu|, u = S^-1/2 v: convex in

@@ -91,7 +91,9 @@ class RCA(_RCA, MahalanobisMixin, BaseEstimator):
         points = self._points(X, reset=True, min_samples=2)
         codes = column_or_1d(as_labels(chunks))
         if codes.shape[0] != len(points) or codes.dtype.kind not in "iu":
-            raise ValueError(f"chunks must be {len(points)} integers, one a point (-1: in no chunklet)")
+            raise ValueError(
+                f"chunks must be {len(points)} integers, one for each point (-1: in no chunklet)"
+            )
         if codes.max() < 0:
             raise ValueError("chunks holds -1 only: no point is in a chunklet")
         self._learn(points, codes.astype(np.int64))

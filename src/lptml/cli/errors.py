@@ -1,4 +1,4 @@
-"""What can go wrong on the command line: one line a mistake, one exit code a kind.
+"""What can go wrong on the command line: one line for a mistake, one exit code for its kind.
 
 ====  =======================================================================
 code  meaning

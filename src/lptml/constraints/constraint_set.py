@@ -18,8 +18,8 @@ partitions of a cluster.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -152,7 +152,7 @@ class ConstraintSet(InMemory):
         Parameters
         ----------
         V : array-like of shape (n, d)
-            One difference vector a pair. A float64 array is used as it is, without a copy.
+            One difference vector for each pair. A float64 array is used as it is, without a copy.
         y : array-like of shape (n,)
             +1 for similar, -1 for dissimilar.
         bounds : (u, l)
@@ -236,23 +236,15 @@ class ConstraintSet(InMemory):
 
     def scaled(self, scale: Floats) -> ConstraintSet:
         """The same constraints with every feature divided by its entry of ``scale``."""
-        return ConstraintSet(
-            V=self.V / scale,
-            W=None if self.W is None else self.W / scale,
-            sign=self.sign.view(),
-            bound=self.bound.view(),
-            weight=self.weight.view(),
-        )
+        return self.mapped(lambda V: V / scale)
 
     def projected(self, P: Floats) -> ConstraintSet:
         """The same constraints with every vector v mapped to P v, for P of shape (r, d)."""
-        return ConstraintSet(
-            V=self.V @ P.T,
-            W=None if self.W is None else self.W @ P.T,
-            sign=self.sign.view(),
-            bound=self.bound.view(),
-            weight=self.weight.view(),
-        )
+        return self.mapped(lambda V: V @ P.T)
+
+    def mapped(self, f: Callable[[Floats], Floats]) -> ConstraintSet:
+        """The same constraints on other vectors: f of an array of them, a row each."""
+        return replace(self, V=f(self.V), W=None if self.W is None else f(self.W))
 
     def values(self, A: Floats) -> Floats:
         """<C_i, A> for every constraint: shape (n,), or (k, n) for a stack of k symmetric matrices."""

@@ -4,8 +4,8 @@ Along the ray {c A : c >= 0} each constraint flips at one scale (``violation.fli
 function of c: upper bounds are broken one after another as c grows, lower bounds are met one after another.
 ``best_multiple`` finds its exact minimum for constraints held in memory in linear time; ``exact_multiple``
 does the same where constraints can only be counted, by branch and bound over c: on an interval [a, b] the
-cost is at least broken_upper(a) + broken_lower(b), so a few hundred scales a pass close in on the optimum in
-a few passes.
+cost is at least broken_upper(a) + broken_lower(b), so a few hundred scales in each pass close in on the
+optimum in a few passes.
 
 Approximate counting (Section 3 of the paper, "Approximate counting"; Maron and Moore, "Hoeffding races",
 1994). Candidates are compared on growing random samples of the constraints, pair by pair on the same ones.
@@ -55,7 +55,7 @@ from lptml.constraints.violation import excess, is_violated
 #: Products of one block: so small that no allocator asks the system for their memory each time. (Workers of
 #: Dask are told to give back whatever is larger.)
 _BLOCK_BYTES = 100_000
-_SCALES = 512  # scales a pass of the branch and bound
+_SCALES = 512  # scales in a pass of the branch and bound
 _PASSES = 12
 
 

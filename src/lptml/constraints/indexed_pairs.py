@@ -32,7 +32,7 @@ from lptml.constraints.constraint_set import (
 )
 from lptml.constraints.violation import is_violated
 
-_ROWS = 1 << 14  # pairs a block
+_ROWS = 1 << 14  # pairs in a block
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,10 +110,6 @@ class IndexedPairs(InMemory):
             bound=self._bound(sign),
             weight=np.ones(len(sign)) if self.weight is None else self.weight[index],
         )
-
-    def scaled(self, scale: Floats) -> IndexedPairs:
-        """The same pairs with every feature divided by its entry of ``scale``."""
-        return replace(self, X=self.X / scale)
 
     def projected(self, P: Floats) -> IndexedPairs:
         """The same pairs of the points mapped by P (r, d)."""

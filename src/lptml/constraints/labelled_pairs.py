@@ -40,7 +40,7 @@ from lptml.constraints.violation import limit
 #: Up to this many pairs the best scale is found by sorting all of them, above it by sorting this many.
 SCALE_PAIRS = 1 << 21
 _PARTS = 16  # a count is made in this many parts, several at a time
-_BLOCK = 512  # points a side of a tile: its 2 MB of squared distances stay in the cache
+_BLOCK = 512  # points on each side of a tile: its 2 MB of squared distances stay in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,10 +229,6 @@ class LabelledPairs(InMemory):
             j = j[(self.y[j] == self.y[i]) == same]
             rows.append(_row_start(np.int64(i), N) + j - i - 1)
         return np.concatenate(rows)
-
-    def scaled(self, scale: Floats) -> LabelledPairs:
-        """The same pairs with every feature divided by its entry of ``scale``."""
-        return replace(self, X=self.X / scale)
 
     def projected(self, P: Floats) -> LabelledPairs:
         """The same pairs of the points mapped by P (r, d)."""

@@ -104,10 +104,6 @@ class LabelledTriplets(InMemory):
             weight=np.array(self.weight[index]),
         )
 
-    def scaled(self, scale: Floats) -> LabelledTriplets:
-        """The same triplets with every feature divided by its entry of ``scale``."""
-        return replace(self, X=self.X / scale)
-
     def projected(self, P: Floats) -> LabelledTriplets:
         """The same triplets of the points mapped by P (r, d)."""
         return replace(self, X=self.X @ P.T)

@@ -6,7 +6,7 @@ what little of a trial is plain Python would make threads wait for each other. E
 problem once; a worker that dies is replaced and its units are run again.
 
 Even a single job runs off the main thread, so that Ctrl-C and time limits are heard while a kernel computes.
-The linear algebra library is held to one thread a worker: the cores are taken already.
+The linear algebra library is held to one thread for each worker: the cores are taken already.
 """
 
 from __future__ import annotations

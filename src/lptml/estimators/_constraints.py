@@ -69,7 +69,7 @@ def merge_rows(
     """
     kept = np.arange(len(rows)) if weight is None else np.flatnonzero(weight > 0)
     w = np.ones(len(kept)) if weight is None else weight[kept]
-    # One number a row that decides the order: a fixed generic combination, summed column by column so that
+    # One number for each row decides the order: a fixed generic combination, summed column by column so that
     # equal rows give equal sums whatever their place in memory.
     generic = np.random.default_rng(0).normal(size=rows.shape[1] + 1)
     key = generic[-1] * labels[kept]
@@ -131,30 +131,14 @@ def spanned(
 
 def on_span(constraints: ConstraintSet, span: Span) -> ConstraintSet:
     """Return the same constraints on coordinates of a span."""
-    if span.inverse is None:
-        return constraints
-    W = constraints.W
-    return replace(
-        constraints,
-        V=span.coordinates(constraints.V),
-        W=None if W is None else span.coordinates(W),
-        sign=constraints.sign.view(),
-        bound=constraints.bound.view(),
-        weight=constraints.weight.view(),
-    )
+    return constraints if span.inverse is None else constraints.mapped(span.coordinates)
 
 
 def each_as_one(constraints: ConstraintSet | LabelledTriplets) -> ConstraintSet | LabelledTriplets:
     """Return the same constraints with a weight of one each."""
     if isinstance(constraints, LabelledTriplets):
         return replace(constraints, point_weight=None)
-    return ConstraintSet(
-        V=constraints.V.view(),
-        W=None if constraints.W is None else constraints.W.view(),
-        sign=constraints.sign.view(),
-        bound=constraints.bound.view(),
-        weight=np.ones(constraints.n),
-    )
+    return replace(constraints, weight=np.ones(constraints.n))
 
 
 def comparisons(near: FloatArray, far: FloatArray, weight: FloatArray | None) -> ConstraintSet:
@@ -185,18 +169,11 @@ def in_unit_scale(source: AnySource) -> tuple[AnySource, float]:
     if isinstance(source, LabelledTriplets):  # their margin is one
         size = _power_of_two(np.abs(source.X).max(initial=0.0))
         return replace(source, X=source.X / size), size**-2.0
-    W = source.W
-    largest = max(np.abs(part).max(initial=0.0) for part in (source.V, W) if part is not None)
+    largest = max(np.abs(part).max(initial=0.0) for part in (source.V, source.W) if part is not None)
     size = _power_of_two(largest)
     bound = _power_of_two(np.sqrt(source.bound.max()))
-    unit = ConstraintSet(
-        V=source.V / size,
-        W=None if W is None else W / size,
-        sign=source.sign.view(),
-        bound=source.bound / bound**2,
-        weight=source.weight.view(),
-    )
-    return unit, (bound / size) ** 2
+    unit = source.mapped(lambda V: V / size)
+    return replace(unit, bound=source.bound / bound**2), (bound / size) ** 2
 
 
 def _power_of_two(value: float) -> float:

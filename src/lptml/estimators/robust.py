@@ -23,7 +23,7 @@ from lptml.maps.forest import grow
 from lptml.maps.votes import LeafVotes, NearestVotes, RidgeVotes, restore
 from lptml.noise.trust import Trust, trust_labels
 
-#: Neighbours, least squares penalties and points a leaf among which the out-of-sample likelihood chooses.
+#: Neighbours, least squares penalties and least sizes of a leaf: the out-of-sample likelihood chooses.
 NEIGHBORS = (5, 9, 15, 30, 60)
 RIDGES = (0.1, 0.5, 2.0)
 LEAVES = (1, 3, 6)

@@ -21,7 +21,7 @@ _RIVALS = ("ITML", "LMNN", "NCA", "MCML")
 
 
 def tasks(options: Options) -> tuple[list[dict[str, Any]], list[str]]:
-    """One task a data set, execution and group of methods.
+    """One task for each data set, execution and group of methods.
 
     Executions are outermost, so that a part of the run covers every set. The plain search, which takes longer
     than all others together, follows at a fifth of their pace, so that a run cut short has few of it.

@@ -30,7 +30,7 @@ _EXECUTIONS = 2  # CPU times vary by a few percent; the paper's ten would take h
 
 
 def tasks(options: Options) -> tuple[list[dict[str, Any]], list[str]]:
-    """One task a dimension and execution."""
+    """One task for each dimension and execution."""
     dimensions = _QUICK_DIMENSIONS if options.is_quick else paper.DIMENSIONS
     repeats = range(min(_EXECUTIONS, options.few_repeats))
     return [{"dimension": d, "repeat": repeat} for repeat in repeats for d in dimensions], []

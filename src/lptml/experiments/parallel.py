@@ -27,7 +27,7 @@ _EXECUTIONS = 3
 
 
 def tasks(options: Options) -> tuple[list[dict[str, Any]], list[str]]:
-    """One task a data set, execution and number of workers."""
+    """One task for each data set, execution and number of workers."""
     names, notes = available(tuple(paper.PARALLEL), options)
     cores = os.cpu_count() or 1
     if max(options.workers) > cores:

@@ -36,7 +36,7 @@ _TRIALS = 100  # the paper's t in this figure
 
 
 def tasks(options: Options) -> tuple[list[dict[str, Any]], list[str]]:
-    """One task a set and execution."""
+    """One task for each set and execution."""
     names = [name for name in _SETS if not options.datasets or name in options.datasets]
     return [{"dataset": name, "repeat": repeat} for repeat in range(options.repeats) for name in names], []
 

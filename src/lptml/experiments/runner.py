@@ -131,7 +131,7 @@ def _work(
 
 
 class Rows:
-    """Rows of results on disk, one line a finished task; an interrupted run leaves whole lines behind."""
+    """Rows of results on disk, a line for each task done; an interrupted run leaves whole lines behind."""
 
     def __init__(self, path: Path, options: Options) -> None:
         self.path = path

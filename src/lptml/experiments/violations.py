@@ -29,7 +29,7 @@ _DIMENSION_COLOURS = {4: "#2f6b2f", 8: "#2a52be", 12: "#c1121f"}
 
 
 def tasks(options: Options) -> tuple[list[dict[str, Any]], list[str]]:
-    """One task a dimension and execution."""
+    """One task for each dimension and execution."""
     repeats = range(options.few_repeats)
     return [{"dimension": d, "repeat": repeat} for repeat in repeats for d in paper.VIOLATIONS], []
 

@@ -40,7 +40,7 @@ Advance = Callable[[int, int], None]
 
 _VOTES = 38  # out-of-bag votes for each point; two forests together leave less than a tenth to chance
 _LEAF = 5  # least points of a leaf; at 20% uniform flips 2, 5 and 15 have an AUC of .880, .886 and .881
-_BAG = 5000  # points a tree sees at most, so that 100,000 rows take seconds
+_BAG = 5000  # points that a tree sees at most, so that 100,000 rows take seconds
 
 
 def n_trees(n: int) -> int:

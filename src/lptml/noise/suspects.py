@@ -144,7 +144,9 @@ def judge(
     """Like :func:`suspicion`, but returns all that is known about the labelled points, in their order."""
     points, labels = check_points(X, "X", ndim=2), as_labels(y)
     if labels.shape != (len(points),):
-        raise ValueError(f"y must have one label a point: expected {len(points)}, got shape {labels.shape}")
+        raise ValueError(
+            f"y must have one label for each point: expected {len(points)}, got shape {labels.shape}"
+        )
     known = _labelled(labels)
     if not known.any():
         raise ValueError("y labels no point: every label is -1")

@@ -1,7 +1,7 @@
 """Decisions about labels: the file they are kept in, and what they do to a table.
 
-``corrections.csv`` has one line a decision. It is only ever appended to, so that whatever interrupts a review
-loses nothing; the last decision about a row counts. ::
+``corrections.csv`` has one line for each decision. It is only ever appended to, so that whatever interrupts a
+review loses nothing; the last decision about a row counts. ::
 
     row,key,column,given,decision,label,data
     17,bottle-17,grower,north,change,south,5ce860bd9c91a4e7

@@ -8,8 +8,8 @@ after a worker's death, and the search ends with the same metric, bit for bit.
 An engine is where trials run: ``Engine.open`` sends the problem to the workers once, ``Session.run`` maps
 units. A source is where constraints are. In memory it travels inside the problem and a unit's worker takes
 the rows of its samples itself. A partitioned source stays where it is: the driver asks it, a batch of
-trials a pass, for the rows of the samples, and sends them along in the units. Everything else the driver
-needs from constraints is a count: ``PartitionedSource`` is these operations.
+trials in each pass, for the rows of the samples, and sends them along in the units. Everything else that the
+driver needs from constraints is a count: ``PartitionedSource`` is these operations.
 """
 
 from __future__ import annotations
