@@ -183,6 +183,15 @@ def test_halves_certify_each_other():
         assert not cross_certify(X[rows], y[rows]).radius.any()
 
 
+def test_the_space_of_the_second_metric():
+    X, y, Q, truth = halves(load_wine)
+    model = CertifiedKNeighborsClassifier().fit(X, y)
+    Z, ZQ = model.transform(X), model.transform(Q)
+    nearest = y[((ZQ[:, None] - Z) ** 2).sum(axis=2).argmin(axis=1)]
+    assert np.mean(nearest == truth) > 0.9
+    assert np.mean(y[((Q[:, None] - X) ** 2).sum(axis=2).argmin(axis=1)] == truth) < 0.8
+
+
 def test_more_voters_than_points():
     X, y, Q, _ = halves(load_iris)
     model = CertifiedKNeighborsClassifier(n_neighbors=1000).fit(X, y)
