@@ -1,6 +1,6 @@
 """The partitioned source: constraints that no machine holds, counted and sampled where their partitions are.
 
-The search asks four things of such a source (``engines.base.PartitionedSource``): rows by their numbers,
+The search asks four things of such a source (``search.engine.PartitionedSource``): rows by their numbers,
 the cost of metrics, the cost along a ray, and the worst violators of a sample. Each is one pass over the
 partitions for a whole batch of questions, and each partition answers for itself (``_passes``), so what
 travels is small.
@@ -132,7 +132,7 @@ class PartitionedPairs:
         return self.take_batch([index])[0]
 
     def take_batch(self, indices: Sequence[Ints]) -> list[ConstraintSet]:
-        """See ``engines.base.PartitionedSource``."""
+        """See ``search.engine.PartitionedSource``."""
         arrays = [np.asarray(index, dtype=np.int64) for index in indices]
         wanted = np.unique(np.concatenate([*arrays, np.empty(0, dtype=np.int64)]))
         if len(wanted) and not (wanted[0] >= 0 and wanted[-1] < self.n):
@@ -159,7 +159,7 @@ class PartitionedPairs:
         return total if A.ndim == 3 else float(total[0])
 
     def broken_weights(self, A: Floats, scales: Floats) -> Floats:
-        """See ``engines.base.PartitionedSource``."""
+        """See ``search.engine.PartitionedSource``."""
         order = np.argsort(scales)
         argument = np.ascontiguousarray(A, dtype=np.float64), np.ascontiguousarray(scales[order])
         places = np.sum(self._everywhere(_passes.broken, argument), axis=0)  # (2, k + 1)
@@ -170,7 +170,7 @@ class PartitionedPairs:
     def worst(
         self, requests: Sequence[tuple[Floats, Sample]], count: int
     ) -> list[tuple[Ints, ConstraintSet]]:
-        """See ``engines.base.PartitionedSource``."""
+        """See ``search.engine.PartitionedSource``."""
         found = self._everywhere(_passes.worst, (list(requests), count))
         merged = [_passes.merge_worst([part[k] for part in found], count) for k in range(len(requests))]
         none = self.take_batch([np.empty(0, dtype=np.int64)])[0]

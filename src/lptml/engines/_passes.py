@@ -105,7 +105,7 @@ def cost(blocks: Iterator[tuple[int, Block]], stack: Floats) -> Floats:
 
 
 def broken(blocks: Iterator[tuple[int, Block]], argument: tuple[Floats, Floats]) -> Floats:
-    """Weights by kind and place among the ascending scales: (2, k + 1); see ``_ray.broken_from_places``."""
+    """Weights by kind and place among the ascending scales: (2, k + 1); see ``ray.broken_from_places``."""
     A, scales = argument
     places = np.zeros((2, len(scales) + 1))
     for _, block in blocks:

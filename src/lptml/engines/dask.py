@@ -95,7 +95,7 @@ class DaskEngine:
 
     @contextmanager
     def open(self, problem: SearchProblem) -> Iterator[DaskSession]:
-        """See ``engines.base.Engine``."""
+        """See ``search.engine.Engine``."""
         client = self.client
         shared = _share(client, dumps(problem), _make_problem)
         try:
@@ -148,7 +148,7 @@ class DaskSession:
         return _asked(self._client, lambda: self._client.submit(_itself, self._problem, **where, **options))
 
     def run(self, units: Iterable[Unit]) -> Iterator[UnitResult | None]:
-        """See ``engines.base.Session``."""
+        """See ``search.engine.Session``."""
         waiting = iter(units)
         flight = _Flight(self._client)
         try:
@@ -175,7 +175,7 @@ class DaskMapper:
         self._table: tuple[Callable[[], PointTable], Future] | None = None
 
     def map(self, tasks: Sequence[tuple[Part, Task]], table: Callable[[], PointTable] | None) -> list[Any]:
-        """See ``engines.partitioned.Mapper``."""
+        """See ``engines._partitions.Mapper``."""
         client = self._engine.client
         flight = _Flight(client)
         points = None if table is None else self._share(table)

@@ -77,7 +77,7 @@ class LocalSession:
         self._start = start
 
     def run(self, units: Iterable[Unit]) -> Generator[UnitResult | None, None, None]:
-        """See ``engines.base.Session``."""
+        """See ``search.engine.Session``."""
         waiting = iter(units)
         running: dict[Future[UnitResult], Unit] = {}
         again: list[Unit] = []  # units of workers that died

@@ -93,7 +93,7 @@ class SparkEngine:
 
     @contextmanager
     def open(self, problem: SearchProblem) -> Iterator[SparkTrials]:
-        """See ``engines.base.Engine``."""
+        """See ``search.engine.Engine``."""
         context = self.session.sparkContext
         shared = _asked(context, lambda: context.broadcast(problem))
         try:
@@ -127,7 +127,7 @@ class SparkTrials:
         return self._workers
 
     def run(self, units: Iterable[Unit]) -> Iterator[UnitResult | None]:
-        """See ``engines.base.Session``."""
+        """See ``search.engine.Session``."""
         waiting = iter(units)
         group = f"lptml-{uuid.uuid4().hex}"
         flown: dict[Future[list[Any]], tuple[Unit, int]] = {}  # with the number of times it has raised
@@ -197,7 +197,7 @@ class SparkMapper:
         self._table: tuple[Callable[[], PointTable], Any] | None = None
 
     def map(self, tasks: Sequence[tuple[Part, Task]], table: Callable[[], PointTable] | None) -> list[Any]:
-        """See ``engines.partitioned.Mapper``."""
+        """See ``engines._partitions.Mapper``."""
         context = self._engine.session.sparkContext
         points = None if table is None else self._share(context, table)
 
@@ -250,7 +250,7 @@ class FrameMapper:
         weakref.finalize(self, _unpersist, self._context, self._frame)
 
     def map(self, tasks: Sequence[tuple[Part, Task]], table: Callable[[], PointTable] | None) -> list[Any]:
-        """See ``engines.partitioned.Mapper``."""
+        """See ``engines._partitions.Mapper``."""
         context = self._context
         points = None
         if table is not None:

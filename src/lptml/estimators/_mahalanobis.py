@@ -57,7 +57,8 @@ def components_from_metric(A: ArrayLike, n_components: int | None = None) -> Flo
 class MahalanobisMetric:
     """The distance of two points under a fixed linear map; what :meth:`MahalanobisMixin.get_metric` returns.
 
-    Unlike a nested function it can be pickled: it serves as ``metric=`` with ``n_jobs`` and in saved models.
+    Where a learner has a map that is not linear, points go through a copy of it first. Unlike a nested
+    function this can be pickled: it serves as ``metric=`` with ``n_jobs`` and in saved models.
 
     Examples
     --------
@@ -66,37 +67,25 @@ class MahalanobisMetric:
     (5.0, 25.0)
     """
 
-    def __init__(self, components: FloatArray) -> None:
+    def __init__(
+        self, components: FloatArray, mapping: Map | None = None, n_features: int | None = None
+    ) -> None:
         self.components = np.array(components, dtype=np.float64)  # (k, d)
+        self.mapping = copy.deepcopy(mapping)
+        self.n_features = self.components.shape[1] if n_features is None else n_features
 
     def __call__(self, u: ArrayLike, v: ArrayLike, squared: bool = False) -> float:
         """Return the distance of u and v, vectors or single rows, or its square."""
-        d = self.components.shape[1]
-        u, v = np.asarray(u, dtype=np.float64), np.asarray(v, dtype=np.float64)
-        u, v = (row[0] if row.shape == (1, d) else row for row in (u, v))
-        if u.shape != (d,) or v.shape != (d,):
-            raise ValueError(f"u and v must be vectors of {d} features, got shapes {u.shape} and {v.shape}")
-        image = self.components @ (u - v)
-        square = float(image @ image)
-        return square if squared else float(np.sqrt(square))
-
-
-class MappedMetric:
-    """The distance of two points after a map; what :meth:`MahalanobisMixin.get_metric` returns then."""
-
-    def __init__(self, mapping: Map, last: FloatArray, n_features: int) -> None:
-        self.mapping, self.last, self.n_features = copy.deepcopy(mapping), last.copy(), n_features
-
-    def __call__(self, u: ArrayLike, v: ArrayLike, squared: bool = False) -> float:
-        """Return the distance of u and v, vectors or single rows, or its square."""
-        shape = (self.n_features,)
+        d = self.n_features
         both = [np.asarray(each, dtype=np.float64) for each in (u, v)]
-        both = [each[0] if each.shape == (1, *shape) else each for each in both]
-        if both[0].shape != shape or both[1].shape != shape:
-            found = f"{both[0].shape} and {both[1].shape}"
-            raise ValueError(f"u and v must be vectors of {shape[0]} features, got shapes {found}")
-        near, far = self.mapping.transform(np.stack(both)) @ self.last.T
-        square = float(np.square(near - far).sum())
+        both = [each[0] if each.shape == (1, d) else each for each in both]
+        if any(each.shape != (d,) for each in both):
+            found = " and ".join(str(each.shape) for each in both)
+            raise ValueError(f"u and v must be vectors of {d} features, got shapes {found}")
+        points = np.stack(both)
+        near, far = points if self.mapping is None else self.mapping.transform(points)
+        image = self.components @ (near - far)
+        square = float(image @ image)
         return square if squared else float(np.sqrt(square))
 
 
@@ -276,7 +265,7 @@ class MahalanobisMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         )
         return self.pair_distance(pairs)
 
-    def get_metric(self) -> MahalanobisMetric | MappedMetric:
+    def get_metric(self) -> MahalanobisMetric:
         """Return the distance as a function f(u, v, squared=False), a copy that later fits do not change.
 
         It can be the ``metric=`` of scikit-learn's neighbour and cluster methods.
@@ -293,9 +282,7 @@ class MahalanobisMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         True
         """
         components = self._live_components()
-        if "map_" in vars(self):
-            return MappedMetric(self.map_, components, self.n_features_in_)
-        return MahalanobisMetric(components)
+        return MahalanobisMetric(components, vars(self).get("map_"), self.n_features_in_)
 
     def get_mahalanobis_matrix(self) -> FloatArray:
         """Return the learned matrix A = L'L (n_features, n_features); AttributeError with a map."""

@@ -114,7 +114,7 @@ def attempt(
 
 @kernel
 def _lift(U: Floats, sign: Floats, y: Floats, weighted: Floats, Ut: Floats, mats: Floats) -> bool:
-    """``_farkas.lifted`` for pairs whose upper bounds span the space; False where they do not.
+    """``farkas.lifted`` for pairs whose upper bounds span the space; False where they do not.
 
     Multipliers y with sum y_i s_i u_i u_i' almost semidefinite get it wholly, by more weight on the upper
     bounds among them. The last three are room to work in: (m, d), (d, m) and (7, d, d).

@@ -285,7 +285,7 @@ def check_certificate_arrays(
 
 
 class _Arrays(Protocol):
-    """An instance as plain arrays (``sdp.Problem``)."""
+    """An instance as plain arrays (``solution.BasisProblem``)."""
 
     @property
     def V(self) -> Floats: ...

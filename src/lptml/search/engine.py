@@ -116,7 +116,7 @@ def make_engine(engine: Any, *, n_jobs: int | None = None) -> Engine:
     engine : str, distributed.Client, pyspark.sql.SparkSession or Engine
         "local", "dask" or "spark"; the address of a Dask scheduler ("tcp://host:8786") or a Spark master
         ("spark://host:7077", "yarn"); a client, a session; or an object with the interface of
-        ``engines.base.Engine``.
+        ``search.engine.Engine``.
     n_jobs : int or None
         For the local engine; clusters have the workers they have.
 
