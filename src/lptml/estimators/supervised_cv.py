@@ -14,7 +14,7 @@ from lptml._limits import Interrupts
 from lptml._threads import SMALL, single_threaded
 from lptml.constraints import Floats, Ints, psd_factor
 from lptml.constraints.from_labels import KINDS
-from lptml.constraints.scaling import blend, truncate
+from lptml.constraints.scaling import blend, standard_deviation, truncate
 from lptml.estimators._cv import CVMixin, but_shrinkage, check_names, cv_constraints
 from lptml.estimators._labelled import Labelled, SupervisedBase, prior_factor
 from lptml.estimators._maps import check_map, is_linear, map_of, settle, through
@@ -272,7 +272,7 @@ class LPTML_SupervisedCV(CVMixin, SupervisedBase):
             for setting in same:
                 A = prior if learned is None else blend(sample, learned, prior, setting["shrinkage"])
                 rank = setting["n_components"]
-                yield A if rank is None else truncate(A, rank, _spread(data.X))
+                yield A if rank is None else truncate(A, rank, standard_deviation(data.X))
 
     def _compare(self, data: Labelled, settings: list[Setting]) -> list[Setting]:
         """Cross-validate; return the good settings but the best."""
@@ -300,8 +300,3 @@ class LPTML_SupervisedCV(CVMixin, SupervisedBase):
         chosen = self.best_params_["map"]
         self.cv_results_["averaged"] &= np.array([setting["map"] is chosen for setting in settings])
         return [setting for setting in good if setting["map"] is chosen]
-
-
-def _spread(X: Floats) -> Floats:
-    spread = X.std(axis=0)
-    return np.where(spread > 0, spread, 1.0)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lptml.constraints.checks import as_floats
+from lptml.constraints.scaling import standard_deviation
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -144,12 +145,7 @@ def count(share: float, n: int) -> int:
 
 def standardised(X: Floats) -> Floats:
     """Features of mean 0 and standard deviation 1; those that never vary are 0."""
-    return (X - X.mean(axis=0)) / positive(X.std(axis=0))
-
-
-def positive(spread: Floats) -> Floats:
-    """The spread of each feature, 1 where there is none."""
-    return np.where(spread > 0, spread, 1.0)
+    return (X - X.mean(axis=0)) / standard_deviation(X)
 
 
 def direction(d: int, rng: np.random.Generator) -> Floats:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lptml.constraints.scaling import root_mean_square
 from lptml.noise._common import (
     Flipped,
     Floats,
@@ -19,7 +20,6 @@ from lptml.noise._common import (
     check_pairs,
     count,
     direction,
-    positive,
 )
 from lptml.noise.labels import by_class
 
@@ -156,7 +156,7 @@ def _unit(along: ArrayLike, d: int) -> Floats:
 
 def _misleading(V: Floats, labels: NDArray[Any], n_flips: int, rng: np.random.Generator) -> Ints:
     """Indices of the pairs that mislead most when reversed: extreme in distance for their kind."""
-    length = ((V / positive(np.sqrt((V**2).mean(axis=0)))) ** 2).sum(axis=1)  # (n,)
+    length = ((V / root_mean_square(V)) ** 2).sum(axis=1)  # (n,)
     misleading = np.empty(length.size)
     for label in (-1, 1):
         kind = np.flatnonzero(labels == label)

@@ -34,12 +34,6 @@ def turned(after: FloatArray, before: FloatArray) -> FloatArray:
     return np.asarray(after @ (u @ vt))
 
 
-def standardised(X: FloatArray) -> FloatArray:
-    """Every feature divided by its standard deviation; constant features stay."""
-    scale = X.std(axis=0)
-    return np.asarray((X - X.mean(axis=0)) / np.where(scale > 0, scale, 1.0))
-
-
 @dataclass(frozen=True)
 class FeatureWeights:
     """How much each feature counts, and how the metric couples them.
