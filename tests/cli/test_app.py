@@ -196,7 +196,7 @@ def test_bounds() -> None:
     [
         (["fit"], USAGE, "Missing argument 'DATA'"),
         (["fit", "none.csv", "--label", "y"], INPUT, "none.csv: no such file"),
-        (["fit", "t.csv"], USAGE, "say what to learn from: --label COLUMN, or --pairs FILE"),
+        (["fit", "t.csv"], USAGE, "say where the labels are: --label COLUMN or --pairs FILE"),
         (["fit", "t.csv", "--label", "q"], INPUT, "there is no column 'q'"),
         (["fit", "t.csv", "--label", "label", "--pairs", "p.csv"], USAGE, "not both"),
         (["fit", "t.csv", "--label", "label", "--bounds", "often"], USAGE, "'often' is not auto"),
@@ -247,7 +247,20 @@ def test_bounds() -> None:
         (["distance", "m.npz", "t.csv"], USAGE, "Missing option '--pairs'"),
         (["datasets", "mars"], INPUT, "there is no data set 'mars'"),
         (["bench", "mars"], INPUT, "there is no data set 'mars'"),
-        (["unknown"], USAGE, "No such command 'unknown'"),
+        (["unknown"], USAGE, "No such command 'unknown'; there are check, suspects"),
+        (["t.csv"], USAGE, "for a look at the file: lptml check t.csv"),
+        (["check", "t.cvs"], INPUT, "t.cvs: no such file; did you mean 't.csv'?"),
+        (["verify", "mars.npz"], INPUT, "mars.npz: no such file; check the path"),
+        (
+            ["suspects", "t.csv", "--label", "label", "-o", "t.xlsx"],
+            OUTPUT,
+            "t.xlsx: tables are written as .csv",
+        ),
+        (["review", "t.csv", "--label", "label", "-o", "no/c.csv"], OUTPUT, "there is no folder"),
+        (["review", "t.csv"], USAGE, "say where the labels are: --label COLUMN (see"),
+        (["apply", "t.csv", "p.csv", "-o", "c.csv"], INPUT, "does not name the columns decision, given, row"),
+        (["apply", "t.csv", "p.csv", "-o", "c.npz"], OUTPUT, "the result is a table of text, as t.csv is"),
+        (["datasets", "wine", "--wrong", "10%"], USAGE, "'10%' is not a number"),
         (["fit", "--no-such-option"], USAGE, "No such option"),
     ],
 )
@@ -265,6 +278,13 @@ def test_errors_are_one_line(
     as_json = json.loads(run(*arguments, "--json", input=ROWS).stderr)
     assert as_json["code"] == code
     assert message in as_json["error"]
+
+
+def test_help_is_given_to_who_asks_in_any_way() -> None:
+    whole = run("--help").stdout
+    assert "From a doubtful table to a corrected one:" in whole
+    assert run().stdout == run("help").stdout == whole
+    assert run("help", "check").stdout == run("check", "--help").stdout
 
 
 def test_an_error_of_ours_is_one_line_and_a_traceback_with_debug(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -296,7 +316,7 @@ def test_version_and_completion() -> None:
     completed = command(
         env=os.environ | {"_LPTML_COMPLETE": "bash_complete", "COMP_WORDS": "lptml re", "COMP_CWORD": "1"},
     )
-    assert completed.stdout.split() == ["plain,report", "plain,review", "plain,reproduce"]
+    assert completed.stdout.split() == ["plain,review", "plain,report", "plain,reproduce"]
 
 
 def test_no_colours_in_a_pipe() -> None:

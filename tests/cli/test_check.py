@@ -214,7 +214,9 @@ def test_misspelt_columns_and_commands_get_a_suggestion(tmp_path: Path) -> None:
 
 def test_without_a_label_columns_are_suggested(tmp_path: Path) -> None:
     sound().to_csv(tmp_path / "t.csv", index=False)
-    assert "--label; perhaps 'grower'" in run("check", str(tmp_path / "t.csv")).stdout
+    said = run("check", str(tmp_path / "t.csv")).stdout
+    assert "--label, perhaps --label grower" in said
+    assert "No problem was found" in said  # labels are no categories to handle
 
 
 def test_row_numbers_are_those_of_the_file(tmp_path: Path) -> None:

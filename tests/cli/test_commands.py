@@ -250,7 +250,7 @@ def test_suspects_finds_the_wrong_labels(folder: Path) -> None:
     wrong = next(row for row in result["suspects"] if row["row"] == "f003")
     assert (wrong["label"], wrong["suggested"]) == ("versicolor", "setosa")
     text = run(*arguments, "-o", str(folder / "ranked.csv")).stdout
-    assert "of 150 labels" in text
+    assert "of the 150 labels" in text
     ranked = rows_of((folder / "ranked.csv").read_text())
     doubt = [float(row["suspicion"]) for row in ranked]
     assert len(ranked) == 150
@@ -354,7 +354,7 @@ def test_datasets_feed_the_other_commands(folder: Path) -> None:
     text = run("datasets", "poisoned").stdout
     assert text.splitlines()[0].endswith(",class")
     found = run("suspects", "-", "--label", "class", input=text).stdout
-    assert "of 105 labels" in found
+    assert "of the 105 labels" in found
     run("datasets", "iris", "-o", str(folder / "i.parquet"))
     result = run("suspects", str(folder / "i.parquet"), "--label", "class", "--json").stdout
     assert json.loads(result)["rows"] == 150

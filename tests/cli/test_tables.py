@@ -250,6 +250,25 @@ def test_scipy_reads_the_same_arff(tmp_path: Path) -> None:
     assert table.text("c") == [cell.decode() for cell in theirs["c"]]
 
 
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"PK\x03\x04" + bytes(26) + b"xl/workbook.xml", "a spreadsheet: save it as CSV"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an Excel workbook"),
+        (b"\x1f\x8b\x08\x00", "compressed data"),
+        (b"%PDF-1.4\n", "a PDF"),
+        (b'[{"a": 1}]', "JSON"),
+        (b"<!DOCTYPE html>\n<p>", "a web page"),
+        (b'<meta name="generator" content="lptml 1">', "a page of lptml report"),
+    ],
+)
+def test_what_is_no_table_is_called_by_its_name(tmp_path: Path, content: bytes, what: str) -> None:
+    with pytest.raises(
+        InputError, match=rf"t\.csv: holds {what}.*; tables are CSV, TSV, Parquet, ARFF or npz"
+    ):
+        read_table(write(tmp_path, "t.csv", content))
+
+
 def test_format_is_found_without_a_suffix(tmp_path: Path, parquet_bytes: bytes) -> None:
     assert read_table(write(tmp_path, "p", parquet_bytes)).unit == "row"
     assert read_table(write(tmp_path, "n", npz_bytes())).unit == "row"

@@ -7,6 +7,8 @@ import difflib
 import importlib
 import json
 import os
+import re
+import shlex
 import signal
 import sys
 import threading
@@ -19,33 +21,41 @@ from click.shell_completion import CompletionItem
 
 from lptml.cli.errors import BUG, INPUT, INTERRUPTED, TERMINATED, one_line
 
-# name: (module, attribute, summary); the summary stands here so that `lptml --help` imports no command.
-COMMANDS = {
-    "check": ("lptml.cli.check", "check", "Name every problem of a table, and what handles it."),
-    "fit": ("lptml.cli.fit", "fit", "Learn a metric from labelled points or from pairs."),
-    "transform": ("lptml.cli.apply", "transform", "Map points into the space of a learned metric."),
-    "distance": ("lptml.cli.apply", "distance", "Distances between pairs of points under a metric."),
-    "score": ("lptml.cli.apply", "score", "How well a metric predicts labels or pairs."),
-    "suspects": ("lptml.cli.suspects", "suspects", "Rank the labels most likely to be wrong."),
-    "report": ("lptml.cli.report", "report", "Write one HTML page: metric, accuracy, suspects."),
-    "review": ("lptml.cli.review", "review", "Decide about each suspect in a page on this machine."),
-    "apply": ("lptml.cli.correct", "apply", "Write the table with the labels that were corrected."),
-    "certify": ("lptml.cli.certify", "certify", "Prove how few pairs any metric violates."),
-    "verify": ("lptml.cli.certify", "verify", "Check the proof in a file."),
-    "reproduce": ("lptml.experiments.command", "reproduce", "Run the paper's tables and figures."),
-    "bench": ("lptml.cli.tools", "bench", "Measure fit on this machine."),
-    "datasets": ("lptml.cli.tools", "datasets", "List the bundled data sets, or write one out."),
-    "completion": ("lptml.cli.tools", "completion", "Print the shell's completion script."),
-    "version": ("lptml.cli.tools", "version", "Show versions of lptml and what it runs on."),
+# heading: name: (module, attribute, summary); summaries stand here so that `lptml --help` imports no command.
+SECTIONS = {
+    "From a doubtful table to a corrected one": {
+        "check": ("lptml.cli.check", "check", "Name every problem of a table, and what handles it."),
+        "suspects": ("lptml.cli.suspects", "suspects", "List the labels most likely to be wrong."),
+        "review": ("lptml.cli.review", "review", "Decide about each of them, in a page on this machine."),
+        "report": ("lptml.cli.report", "report", "Write that page as one file, to keep or to send."),
+        "apply": ("lptml.cli.correct", "apply", "Write the table with the labels that were corrected."),
+    },
+    "A metric": {
+        "fit": ("lptml.cli.fit", "fit", "Learn one from labels, pairs or comparisons."),
+        "transform": ("lptml.cli.apply", "transform", "Map rows into its space."),
+        "distance": ("lptml.cli.apply", "distance", "Distances of pairs of rows under it."),
+        "score": ("lptml.cli.apply", "score", "How well it predicts labels, pairs or comparisons."),
+    },
+    "Proofs": {
+        "certify": ("lptml.cli.certify", "certify", "Prove how few pairs any metric violates."),
+        "verify": ("lptml.cli.certify", "verify", "Check the proof in a file."),
+    },
+    "More": {
+        "datasets": ("lptml.cli.tools", "datasets", "List data sets, or write one as a table."),
+        "reproduce": ("lptml.experiments.command", "reproduce", "Run the paper's tables and figures."),
+        "bench": ("lptml.cli.tools", "bench", "Measure fit on this machine."),
+        "completion": ("lptml.cli.tools", "completion", "Print the shell's completion script."),
+        "version": ("lptml.cli.tools", "version", "Show versions of lptml and what it runs on."),
+    },
 }
+COMMANDS = {name: entry for section in SECTIONS.values() for name, entry in section.items()}
 
 EPILOG = """\b
 Examples:
-  lptml datasets wine -o wine.csv
+  lptml datasets wine --wrong 0.1 -o wine.csv
   lptml check wine.csv --label class
-  lptml suspects wine.csv --label class
-  lptml fit wine.csv --label class -o wine.model
-  lptml report wine.csv --label class --model wine.model -o wine.html
+  lptml review wine.csv --label class
+  lptml apply wine.csv wine.corrections.csv -o wine-clean.csv
 
 \b
 Exit codes: 0 done, 1 an error of lptml, 2 wrong usage, 3 an input cannot be used,
@@ -83,6 +93,8 @@ class LazyGroup(click.Group):
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
             near = difflib.get_close_matches(args[0].lower(), COMMANDS, n=1)
             meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(COMMANDS)}"
+            if os.path.exists(args[0]):
+                meant = f"for a look at the file: lptml check {shlex.quote(args[0])}"
             ctx.fail(f"No such command {args[0]!r}; {meant}")
         return super().resolve_command(ctx, args)
 
@@ -97,12 +109,15 @@ class LazyGroup(click.Group):
         ]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, entry[2]) for name, entry in COMMANDS.items()])
+        for heading, commands in SECTIONS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(f"{name:10}", entry[2]) for name, entry in commands.items()])
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
         """Run; turn any error into one line on standard error and an exit code."""
-        arguments = list(sys.argv[1:] if args is None else args)
+        arguments = list(sys.argv[1:] if args is None else args) or ["--help"]
+        if arguments[0] == "help":
+            arguments = [*arguments[1:2], "--help"]
         debug = "--debug" in arguments
         as_json = "--json" in arguments
         extra["standalone_mode"] = False
@@ -151,7 +166,8 @@ def _explain(problem: Exception) -> tuple[str, int]:
         help_hint = ""
         if problem.ctx is not None:
             help_hint = f" (see {problem.ctx.command_path} --help)"
-        return problem.format_message().rstrip(".") + help_hint, problem.exit_code
+        text = re.sub(r"valid (float|integer)( range)?", r"number", problem.format_message().rstrip("."))
+        return text + help_hint, problem.exit_code
     if isinstance(problem, click.ClickException):
         return problem.format_message(), problem.exit_code
     from lptml.engines.errors import EngineLost  # after the usage errors, which answer at once
@@ -191,8 +207,8 @@ def _closed_pipe() -> int:
 )
 @click.version_option(None, "-V", "--version", package_name="lptml", message="lptml %(version)s")
 def cli() -> None:
-    """Metric learning that survives wrong and poisoned labels.
+    """From a table whose labels you doubt to one that you trust.
 
-    Give it a table and the column of labels: it learns which distance makes equal labels near and others far,
-    violating as few of them as possible, and says which labels not to believe.
+    Give it a table and the column of labels: it estimates how many of them are wrong, says which and why, and
+    writes the table with those that you correct. Underneath it learns a metric that wrong labels hardly bend.
     """

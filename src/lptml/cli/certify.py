@@ -10,6 +10,7 @@ import click
 from lptml.cli.errors import INTERRUPTED, InputError, OutputError
 from lptml.cli.options import (
     DATA,
+    Sectioned,
     columns,
     common,
     force_option,
@@ -22,11 +23,12 @@ from lptml.cli.options import (
 )
 from lptml.cli.output import FileKind, check_outputs, emit, note
 from lptml.cli.pairs import read_pairs
+from lptml.cli.readers import read_bytes
 
 _EVERY = 5.0  # seconds between two lines of progress
 
 
-@click.command()
+@click.command(cls=Sectioned)
 @click.argument("data", type=DATA)
 @label_option
 @pairs_option
@@ -97,7 +99,7 @@ def certify(
 
     y: Any = points.y
     tell = _Lines(options["quiet"] or options["as_json"])
-    earlier = None if resume is None else proof.read_proof(resume)
+    earlier = None if resume is None else _stored(resume)
     with noted(options["quiet"]):
         if wrong_labels:
             found = proof.certify_labels(
@@ -135,13 +137,21 @@ def verify(file: str, as_json: bool, quiet: bool) -> None:
     Example:
       lptml verify iris.proof.npz
     """
-    from lptml.proof import check_cost, read_proof
+    from lptml.proof import check_cost
 
-    found = read_proof(file)
+    found = _stored(file)
     proven = found.verify()
     check_cost(found)
     result = {**_result(found, file), "verified": True, "proven": proven}
     emit(result, as_json=as_json, text=lambda: f"{file}: verified. {found.statement}")
+
+
+def _stored(file: str) -> Any:
+    """A proof from a file, or one line that says what is wrong with it."""
+    from lptml.proof import read_proof
+
+    read_bytes(file)
+    return read_proof(file)
 
 
 class _Lines:

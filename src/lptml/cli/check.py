@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from lptml.cli.errors import INPUT, one_line, quoted
-from lptml.cli.findings import Finding, FindingKind, command_line, look
+from lptml.cli.errors import INPUT, one_line
+from lptml.cli.findings import Finding, FindingKind, command_line, likely_labels, look, perhaps
 from lptml.cli.options import (
     DATA,
     Sectioned,
@@ -51,6 +51,10 @@ def check(data: str, label: str | None, **options: Any) -> None:
     found = [_structure(each.message) for each in broken] + look(table, asked)
     if options["drop_duplicates"]:
         found = [each for each in found if each.kind is not FindingKind.DUPLICATE]
+    if asked.label is None:  # categories that are the labels are no problem
+        found = [
+            e for e in found if e.kind is not FindingKind.CATEGORY or e.column not in likely_labels(table)
+        ]
     stops = [each for each in found if each.stops]
     following = command_line("suspects", data, asked, found, reading_words(options))
     result = {
@@ -93,19 +97,11 @@ def _words(table: Table, found: list[Finding], result: dict[str, Any]) -> str:
     if not found:
         lines.append("No problem was found.")
     if result["label"]:
-        lines += ["", "Next:", f"  {result['next']}"]
+        by_hand = any(each.stops and not each.options for each in found)
+        lines += ["", "Next, once the file is mended:" if by_hand else "Next:", f"  {result['next']}"]
     else:
-        likely = _label_like(table)
-        guess = f"; perhaps {' or '.join(map(quoted, likely))}" if likely else ""
-        lines += ["", f"Labels were not checked: name their column with --label{guess}"]
+        lines += [
+            "",
+            f"Labels were not checked: name their column with --label{perhaps(likely_labels(table))}",
+        ]
     return "\n".join(lines)
-
-
-def _label_like(table: Table) -> list[str]:
-    """Columns that could be labels: a few different values, each of them often; the last columns first."""
-    found = []
-    for name in reversed(table.names):
-        cells = [cell for cell in table.text(name) if cell is not None]
-        if 2 <= len(set(cells)) <= 20 and len(cells) >= 10 * len(set(cells)):
-            found.append(name)
-    return found[:3]

@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from lptml._cells import fingerprint
-from lptml.cli.errors import InputError, quoted
+from lptml.cli.errors import InputError, OutputError, quoted
 from lptml.cli.options import DATA, Sectioned, common, force_option, label_option, load_table, reading
-from lptml.cli.output import check_outputs, emit, note, replacing, table_kind
-from lptml.cli.readers import read_bytes
+from lptml.cli.output import FileKind, check_outputs, emit, note, replacing, table_kind
+from lptml.cli.readers import guess_format, read_bytes
 
 
 @click.command(cls=Sectioned)
@@ -44,13 +44,19 @@ def apply(
       lptml apply wine.csv wine.corrections.csv -o wine-clean.csv --label grower
     """
     from lptml.cli.rewrite import count, rewritten
-    from lptml.report.corrections import Decision, standing
+    from lptml.report.corrections import COLUMNS, Decision, standing
 
     if data == "-":
         raise click.UsageError("DATA is read twice: name a file")
-    check_outputs((output, table_kind(output)), inputs=(data, corrections), force=force)
-    found = standing(decisions(corrections))
     name, content = read_bytes(data)
+    if content.startswith(",".join(COLUMNS).encode()):
+        raise click.UsageError(f"{data} holds corrections: name the table first, then the corrections")
+    kind = guess_format(name, content) if options["format"] == "auto" else options["format"]
+    kept = {"parquet": FileKind.PARQUET, "npz": FileKind.ARRAYS}.get(kind, FileKind.TEXT)
+    if output != "-" and kept is not (FileKind.TEXT if kind == "arff" else table_kind(output)):
+        raise OutputError(f"{output}: the result is {kept.value}, as {name} is; choose a name like that one")
+    check_outputs((output, kept), inputs=(data, corrections), force=force)
+    found = standing(decisions(corrections))
     seen = {each.data for each in found if each.data}
     if seen - {fingerprint(content)}:
         raise InputError(

@@ -431,6 +431,22 @@ def command_line(
     return shlex.join([*words, *reading])
 
 
+def likely_labels(table: Table) -> list[str]:
+    """Columns that could be labels: a few different values, each of them often; the last columns first."""
+    found = []
+    for name in reversed(table.names):
+        cells = [cell for cell in table.text(name) if cell is not None]
+        if 2 <= len(set(cells)) <= 20 and len(cells) >= 10 * len(set(cells)):
+            found.append(name)
+    return found[:3]
+
+
+def perhaps(labels: Iterable[str]) -> str:
+    """The end of a message that asks for --label."""
+    words = " or ".join(f"--label {shown(name)}" for name in labels)
+    return words and f", perhaps {words}"
+
+
 def listed(names: Iterable[str]) -> str:
     """Names of columns as --drop and --features take them."""
     return ",".join(

@@ -11,7 +11,7 @@ import click
 
 from lptml.cli.bar import working
 from lptml.cli.errors import INTERRUPTED
-from lptml.cli.learner import learn, save_model
+from lptml.cli.learner import findings, in_words, learn, save_model
 from lptml.cli.options import (
     DATA,
     Sectioned,
@@ -129,7 +129,7 @@ def fit(
         "pairs": len(joined.index) if isinstance(joined, Pairs) else None,
         "comparisons": len(joined.index) if isinstance(joined, Tuples) else None,
         "classes": None if points.y is None or joined is not None else len(model.classes_),
-        **_findings(found),
+        **({} if found is None else findings(found)),
         "constraints": constraint_kind(model),
         "bounds": getattr(model, "bounds_", None),
         **_settings(model),
@@ -148,18 +148,6 @@ def fit(
     emit(result, as_json=options["as_json"], text=lambda: summary(model, result), strong=written)
     if interrupted:
         click.get_current_context().exit(INTERRUPTED)
-
-
-def _findings(found: Any) -> dict[str, Any]:
-    """What was found about the labels of points or pairs."""
-    if found is None:
-        return {}
-    return {
-        "n_suspects": int(found.suspects.sum()),
-        "noise_rate": found.noise_rate,
-        "noise_interval": list(found.noise_interval),
-        "can_judge": found.can_judge,
-    }
 
 
 def _next(data: str, sources: dict[str, str | None], target: str, found: Any, options: dict[str, Any]) -> str:
@@ -201,7 +189,7 @@ def summary(model: Any, result: dict[str, Any]) -> str:
     bound = f"; no metric violates less than {result['lower_bound']:.2%}" if proven else ""
     lines = [f"{result['rows']} rows, {result['features']} features, {what}"]
     if "n_suspects" in result:
-        lines += _in_words(result, "labels of pairs" if result["pairs"] else "labels")
+        lines += in_words(result, "pair" if result["pairs"] else "row")
     lines += [
         "",
         f"violated   {result['violation_rate']:.2%} of the {constraints_name(model)} "
@@ -221,22 +209,6 @@ def summary(model: Any, result: dict[str, Any]) -> str:
     if "report" in result:
         lines += [f"report     {result['report']}"]
     return "\n".join([*lines, "", f"Next: {result['next']}"])
-
-
-def _in_words(result: dict[str, Any], noun: str) -> list[str]:
-    """How many labels look wrong, how many are, and whether that can be told."""
-    n, (low, high) = result["n_suspects"], result["noise_interval"]
-    look = (
-        f"{n} {noun if n != 1 else noun[:-1]} look{'s' * (n == 1)} wrong"
-        if n
-        else f"no {noun[:-1]} looks wrong"
-    )
-    lines = [f"{look}; about {result['noise_rate']:.1%} are (likely {low:.1%} to {high:.1%})"]
-    if not result["can_judge"]:
-        lines.append(
-            f"the features say too little to judge: a {noun[:-1]} that is not listed may be wrong too"
-        )
-    return lines
 
 
 def _target(data: str, output: str | None) -> str:

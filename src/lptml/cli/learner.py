@@ -152,6 +152,32 @@ def judge(
         )
 
 
+def findings(found: Any) -> dict[str, Any]:
+    """What :func:`judge` found about the labels, for JSON and for :func:`in_words`."""
+    return {
+        "n_labels": len(found.suspicion),
+        "n_suspects": int(found.suspects.sum()),
+        "noise_rate": found.noise_rate,
+        "noise_interval": list(found.noise_interval),
+        "can_judge": found.can_judge,
+    }
+
+
+def in_words(result: dict[str, Any], of: str) -> list[str]:
+    """How many labels of each "row" or "pair" look wrong, how many are, and whether that can be told."""
+    n, (low, high) = result["n_suspects"], result["noise_interval"]
+    look = (
+        f"{n} of the {result['n_labels']} labels look{'s' * (n == 1)} wrong" if n else "no label looks wrong"
+    )
+    lines = [f"{look}; about {result['noise_rate']:.1%} are (likely {low:.1%} to {high:.1%})"]
+    if result["can_judge"]:
+        return lines
+    return [
+        *lines,
+        f"the features say too little to judge: a {of} that is not listed may have a wrong label too",
+    ]
+
+
 @dataclass(frozen=True)
 class Corrected:
     """Points with the labels that a review decided, and which of them it vouches for."""

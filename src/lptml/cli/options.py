@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from lptml.cli.errors import InputError, Refused
-from lptml.cli.findings import Asked, FindingKind, command_line, listed, look
+from lptml.cli.findings import Asked, FindingKind, command_line, likely_labels, listed, look, perhaps
 from lptml.cli.output import note
 from lptml.cli.prepare import IMPUTE, Points, prepare
 from lptml.cli.readers import FORMATS, read_table
@@ -18,7 +18,7 @@ from lptml.cli.tables import Table
 F = TypeVar("F", bound=Callable[..., Any])
 
 MOST_NOTES = 5  # findings that a command tells before it starts
-DATA = click.Path(dir_okay=True, allow_dash=True)
+DATA = click.Path(allow_dash=True, readable=False)  # whose reader says what is wrong
 
 
 class Advanced(click.Option):
@@ -267,4 +267,7 @@ def need_one_of(
     if len(several) > 1:
         raise click.UsageError(f"give {' or '.join(several)}, not both")
     if not several and not (table and table.roles.get("label")):
-        raise click.UsageError("say what to learn from: --label COLUMN, or --pairs FILE")
+        known = {each.name for each in click.get_current_context().command.params}
+        ways = ["--label COLUMN", *(f"{name} FILE" for name in [*given][1:] if name[2:] in known)]
+        guess = "" if table is None else perhaps(likely_labels(table))
+        raise click.UsageError(f"say where the labels are: {' or '.join(ways)}{guess}")

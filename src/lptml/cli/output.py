@@ -27,6 +27,7 @@ from lptml.cli.bar import say
 from lptml.cli.delimited import guess_delimiter, split_rows
 from lptml.cli.errors import InputError, OutputError, visible
 
+NOT_WRITTEN = (".xlsx", ".xls", ".ods", ".json", ".html", ".pdf", ".gz", ".zip", ".feather", ".arff")
 Cells = list[Any] | np.ndarray[Any, Any]
 
 
@@ -46,6 +47,8 @@ class FileKind(enum.Enum):
 def table_kind(path: str) -> FileKind:
     """The kind of table that is written to a file of that name."""
     suffix = Path(path).suffix.lower()
+    if suffix in NOT_WRITTEN:
+        raise OutputError(f"{path}: tables are written as .csv, .tsv, .parquet or .npz; choose such a name")
     return {".parquet": FileKind.PARQUET, ".pq": FileKind.PARQUET, ".npz": FileKind.ARRAYS}.get(
         suffix, FileKind.TEXT
     )
@@ -110,8 +113,11 @@ def kind_of(path: str) -> FileKind | None:
         return None
     except OSError as problem:
         raise OutputError(f"{path}: cannot be read before it is replaced: {_reason(problem)}") from None
-    if not head:
-        return None
+    return kind_of_bytes(head) if head else None
+
+
+def kind_of_bytes(head: bytes) -> FileKind:
+    """What a file holds that begins like this."""
     if head.startswith(b"PAR1"):
         return FileKind.PARQUET
     if head.startswith(b"PK\x03\x04"):

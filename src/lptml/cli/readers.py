@@ -5,6 +5,7 @@ Nothing in a file is trusted: no pickle, no bomb, no type that is not a plain co
 
 from __future__ import annotations
 
+import contextlib
 import io
 import sys
 import zipfile
@@ -20,7 +21,8 @@ import numpy as np
 from lptml._cells import fingerprint
 from lptml.cli.delimited import parse_arff, parse_delimited
 from lptml.cli.errors import InputError, one_line, quoted
-from lptml.cli.tables import Table, Values, check_unique, make_frame
+from lptml.cli.output import FileKind, kind_of_bytes
+from lptml.cli.tables import Table, Values, check_unique, make_frame, nearest_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +39,18 @@ SUFFIXES = {
     ".pq": "parquet",
     ".arff": "arff",
     ".npz": "npz",
+}
+FOREIGN = {  # the first bytes of files that people take for tables, in lower case
+    b"\x1f\x8b": "compressed data: unpack it with gunzip",
+    b"\xd0\xcf\x11\xe0": "an Excel workbook: save the sheet as CSV",
+    b"%pdf": "a PDF document",
+    b"\x89png": "a picture",
+    b"\xff\xd8\xff": "a picture",
+    b"sqlite format 3": "a database: export the table as CSV",
+    b"<!doctype": "a web page",
+    b"<html": "a web page",
+    b"[{": "JSON: pandas.read_json(...).to_csv(...) in Python makes a table of it",
+    b'{"': "JSON: pandas.read_json(...).to_csv(...) in Python makes a table of it",
 }
 UNPACKED_LIMIT = 1 << 30  # bytes: below this any compression ratio is harmless
 RATIO_LIMIT = 200
@@ -78,6 +92,8 @@ def read_table(
     if not data.strip():
         raise InputError("the file is empty; it needs a header line and rows of values", name)
     kind = guess_format(name, data) if format == "auto" else format
+    if format == "auto" and kind != "parquet":
+        _refuse_foreign(name, data)
     if kind == "parquet":
         table = parse_parquet(name, data)
     elif kind == "npz":
@@ -99,6 +115,11 @@ def read_bytes(path: str) -> tuple[str, bytes]:
     try:
         return path, Path(path).read_bytes()
     except FileNotFoundError:
+        with contextlib.suppress(OSError):
+            there = (each.name for each in Path(path).parent.iterdir() if each.is_file())
+            if near := nearest_name(Path(path).name, there):
+                meant = quoted(Path(path).with_name(near), 200)
+                raise InputError(f"no such file; did you mean {meant}?", path) from None
         raise InputError("no such file; check the path", path) from None
     except IsADirectoryError:
         raise InputError("is a folder; name a file inside it", path) from None
@@ -120,6 +141,19 @@ def guess_format(name: str, data: bytes) -> str:
     return "arff" if start.startswith((b"@relation", b"%")) else "csv"
 
 
+def _refuse_foreign(name: str, data: bytes) -> None:
+    """Say what a file is that people take for a table, or that can be saved as one."""
+    head = data[: 1 << 16]
+    start, kind = head.lstrip().lower(), kind_of_bytes(head)
+    found = [what for mark, what in FOREIGN.items() if start.startswith(mark)]
+    if kind in (FileKind.MODEL, FileKind.PAGE, FileKind.CHECKPOINT, FileKind.PROOF):
+        found = [kind.value]
+    elif head[:4] == b"PK\x03\x04" and (b"xl/" in head or b"opendocument" in head):
+        found = ["a spreadsheet: save it as CSV"]
+    if found:
+        raise InputError(f"holds {found[0]}; tables are CSV, TSV, Parquet, ARFF or npz", name)
+
+
 def decode(name: str, data: bytes, encoding: str) -> str:
     """The text of a file; a byte that does not fit is an error that names its line."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
@@ -134,6 +168,8 @@ def decode(name: str, data: bytes, encoding: str) -> str:
         line = data[: problem.start].count(b"\n") + 1
         byte = data[problem.start] if problem.start < len(data) else 0
         what = f"byte 0x{byte:02x} is not {encoding}; name the encoding, for example --encoding latin-1"
+        if b"\0" in data[:4096]:
+            what = "holds bytes that no text has, so it is not a text table; check the file"
         raise InputError(what, f"{name}, line {line}") from None
     if "\0" in text:
         line = text[: text.index("\0")].count("\n") + 1

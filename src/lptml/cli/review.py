@@ -12,7 +12,7 @@ import numpy as np
 
 from lptml.cli.bar import working
 from lptml.cli.correct import decisions
-from lptml.cli.errors import InputError
+from lptml.cli.errors import InputError, OutputError
 from lptml.cli.learner import Corrected, corrected, learn
 from lptml.cli.options import (
     DATA,
@@ -25,7 +25,7 @@ from lptml.cli.options import (
     prepared,
     reading,
 )
-from lptml.cli.output import emit, note
+from lptml.cli.output import FileKind, check_outputs, emit, note
 from lptml.cli.parameters import learner
 from lptml.cli.prepare import Points
 from lptml.cli.report import apply_command, judged, make_page
@@ -75,10 +75,11 @@ def review(
     from lptml.report.corrections import Journal
     from lptml.report.server import ReviewServer
 
+    file = corrections or f"{Path(data).stem}.corrections.csv"
+    check_outputs((file, FileKind.TEXT), inputs=(data,), force=True)
     table = load_table(data, options)
     need_one_of(label, None, table)
     points = prepared(table, options, label)
-    file = corrections or f"{Path(data).stem}.corrections.csv"
     if Path(file).exists():
         decisions(file)  # says in one line what is wrong with it
     with _closing(file, table.digest, Journal) as journal:
@@ -114,6 +115,8 @@ def _closing(file: str, digest: str, journal: Any) -> Any:
         opened = journal(file, digest)
     except ValueError as problem:
         raise InputError(str(problem)) from None
+    except OSError as problem:
+        raise OutputError(f"{file}: cannot be written: {problem.strerror or problem}") from None
     try:
         yield opened
     finally:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+import shutil
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,7 +12,7 @@ import numpy as np
 
 from lptml.cli.bar import progress, working
 from lptml.cli.errors import one_line
-from lptml.cli.learner import within_memory
+from lptml.cli.learner import findings, in_words, within_memory
 from lptml.cli.options import (
     DATA,
     Sectioned,
@@ -33,7 +35,7 @@ from lptml.cli.prepare import Points
 if TYPE_CHECKING:
     from lptml.noise.trust import Trust
 
-SHOWN = ("suspicion", "ambiguity", "outlyingness")  # rounded for people, whole in files and JSON
+IN_FILES = ("ambiguity", "outlyingness", "neighbors")  # and in JSON, but not on the terminal
 
 
 @click.command(cls=Sectioned)
@@ -94,19 +96,15 @@ def suspects(
         note(f"{output}: {len(found.codes)} rows, most suspect first", quiet=options["quiet"])
     n_suspects = int(found.suspects.sum())
     shown = n_suspects if top is None else min(top, len(found.codes))
-    low, high = found.noise_interval
     result = {
         "rows": len(found.codes),
-        "n_suspects": n_suspects,
-        "noise_rate": found.noise_rate,
-        "noise_interval": [low, high],
-        "can_judge": found.can_judge,
+        **findings(found),
         "why": found.why,
         "suspects": [dict(zip(header, row)) for row in zip(*(c[:shown].tolist() for c in ranked.values()))],
         "next": _next(data, label, options) if n_suspects and joined is None and data != "-" else None,
     }
     following = ["", f"Next: {result['next']}"] if result["next"] else []
-    said = _said(found, n_suspects)
+    said = in_words(result, "row" if joined is None else "pair")
     emit(
         result,
         as_json=options["as_json"],
@@ -158,23 +156,14 @@ def _joined(cells: Any, separator: str) -> np.ndarray[Any, Any]:
     return out
 
 
-def _said(found: Trust, n_suspects: int) -> list[str]:
-    """How many are likely wrong, and how much that is worth."""
-    low, high = found.noise_interval
-    of_all = f"{n_suspects} of {len(found.codes)} labels {'is' if n_suspects == 1 else 'are'} likely wrong"
-    share = f"Estimated share of wrong labels: {found.noise_rate:.1%} (between {low:.0%} and {high:.0%})."
-    if found.can_judge:
-        return [of_all, share]
-    return [of_all, share, f"Cannot judge the others: {found.why.split(';')[0]}."]
-
-
 def _listing(ranked: dict[str, np.ndarray[Any, Any]], shown: int) -> list[str]:
+    """The columns that people look at, no wider than their terminal."""
     if shown == 0:
         return []
-    cells = [
-        [f"{c:.3f}" if name in SHOWN else one_line(c) for c in column[:shown].tolist()]
-        for name, column in ranked.items()
-    ]
-    widths = [max(len(h), *(len(c) for c in column)) for h, column in zip(ranked, cells)]
-    lines = [list(ranked), *zip(*cells)]
-    return ["  ".join(c.ljust(w) for c, w in zip(row, widths)).rstrip() for row in lines]
+    columns = {name: column[:shown].tolist() for name, column in ranked.items() if name not in IN_FILES}
+    columns["suspicion"] = [f"{c:.3f}" for c in columns["suspicion"]]
+    cells = [[name, *map(one_line, column)] for name, column in columns.items()]
+    widths = [max(map(len, column)) for column in cells]
+    lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths)).rstrip() for row in zip(*cells)]
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else max(map(len, lines))
+    return [line if len(line) <= width else line[: width - 1] + "…" for line in lines]

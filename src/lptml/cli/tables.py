@@ -67,11 +67,9 @@ class Table:
         if name in self.frame.columns:
             return self.frame[name]
         near = nearest_name(name, self.names)
-        meant = f"; did you mean {quoted(near)}?" if near else ""
         shown = ", ".join(quoted(n, 24) for n in self.names[:12]) + (", …" if len(self.names) > 12 else "")
-        raise InputError(
-            f"there is no column {quoted(name)} ({option}){meant}; the columns are {shown}", self.source
-        )
+        meant = f"did you mean {quoted(near)}?" if near else f"the columns are {shown}"
+        raise InputError(f"there is no column {quoted(name)} ({option}); {meant}", self.source)
 
     def text(self, name: str, option: str = "") -> list[str | None]:
         """The cells as text; whole numbers lose the point, so that key 7 in Parquet is key 7 in a CSV.

@@ -207,7 +207,7 @@ def _bench_table(rows: list[dict[str, Any]]) -> str:
 
 
 @click.command()
-@click.argument("shell", type=click.Choice(SHELLS))
+@click.argument("shell", type=click.Choice(SHELLS), metavar="SHELL")
 @common
 @click.pass_context
 def completion(ctx: click.Context, shell: str, as_json: bool, quiet: bool) -> None:

@@ -14,7 +14,9 @@ _NAMES = ["table1", "figure-violations", "figure-poisoning", "figure-dimension",
 
 
 @click.command("reproduce")
-@click.argument("experiment", type=click.Choice([*_NAMES, "all", "document"]), default="all")
+@click.argument(
+    "experiment", type=click.Choice([*_NAMES, "all", "document"]), default="all", metavar="[EXPERIMENT]"
+)
 @click.option(
     "--quick/--full",
     "quick",

@@ -172,6 +172,8 @@ def _parsed(text: str) -> CorrectionsFile:
     """The first line has the names of the columns, each other line a correction."""
     records = _records(text)
     header = tuple(cell.strip() for cell in records[0][1]) if records else ()
+    if header and (missing := {"row", "given", "decision"} - {*header}):
+        raise ValueError(f"its first line does not name the columns {', '.join(sorted(missing))}")
     found = []
     for line, cells in records[1:]:
         try:

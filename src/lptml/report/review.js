@@ -178,7 +178,7 @@ function neighbours(i, reasons) {
   const rows = reasons.near.map((j) => make("tr", {}, make("td", { text: rowName(j) }), make("td", {}, badge(P.label[j])), ...shown.map((f) => make("td", { class: "num", text: number(R.values[j][f], 4) }))));
   if (!rows.length) return make("span");
   const head = ["Nearest trusted", "Label", ...shown.map((f) => R.features[f])];
-  return make("div", { class: "scroll" }, make("table", {}, make("thead", {}, make("tr", {}, ...head.map((text, k) => make("th", { scope: "col", class: k > 1 ? "num" : "" }, make("span", { text }))))), make("tbody", {}, ...rows)));
+  return make("div", { class: "scroll" }, make("table", { class: "near" }, make("thead", {}, make("tr", {}, ...head.map((text, k) => make("th", { scope: "col", class: k > 1 ? "num" : "" }, make("span", { text }))))), make("tbody", {}, ...rows)));
 }
 
 function confusionTable() {

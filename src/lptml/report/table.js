@@ -134,9 +134,9 @@ function fillLabels() {
   const seen = new Set();
   for (let i = 0; i < T.n; i++) seen.add(cellText(group, i));
   const names = [...seen].sort(compare).map((name) => [name, R ? `given ${name}` : name]);
-  options(list, R ? "given anything" : `any ${group.name.toLowerCase()}`, names);
+  options(list, R ? "any given label" : `any ${group.name.toLowerCase()}`, names);
   if (!R) return;
-  options($("#by-suggested"), "looks like anything", D.meta.classes.map((name) => [name, `looks like ${name}`]));
+  options($("#by-suggested"), "any suggestion", D.meta.classes.map((name) => [name, `looks like ${name}`]));
   options($("#by-decision"), "any decision", [["none", "undecided"], ...Object.entries(WORDS).map(([key, word]) => [key, word.replace("change to", "change")])]);
 }
 

@@ -139,8 +139,8 @@ def notes(estimator: Any, data: dict[str, Any], own: dict[str, str]) -> dict[str
     return own | {
         "map": "The same rows under both distances, each in the plane of its two main axes, stretched to "
         "fill the frame. A ring marks a suspect.",
-        "features": "The share of the mean squared distance that each feature carries; beside it, how the "
-        f"metric couples them (blue: differences add up, orange: they cancel).{more}",
+        "features": "The share of the mean squared distance that each feature carries; beside it, in "
+        f"the same order, how the metric couples them (blue: differences add up, orange: they cancel).{more}",
         "distances": _distances(estimator, data["distances"]["u"] is not None),
         "cross_validation": _cross_validation(data["cross_validation"], own["score"]),
         "search": _search(estimator, data["history"]),
