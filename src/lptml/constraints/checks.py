@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -31,6 +30,8 @@ def refuse_other_than_numbers(data: Any, name: str) -> None:
     A missing date would be -9.2e18, a complex number would lose its imaginary part, and under the mask of a
     masked array stands whatever it covers.
     """
+    from scipy.sparse import issparse  # `lptml fit --help` need not wait for SciPy
+
     if issparse(data):
         raise InputTypeError(
             "sparse input is not supported: pass a dense array, for instance with .toarray()"
