@@ -20,7 +20,7 @@ from lptml import (
     LPTML_Triplets,
     RobustKNeighborsClassifier,
 )
-from lptml.noise.suspects import pair_suspicion
+from lptml.noise.suspects import pair_suspects, pair_suspicion, suspects
 
 QUICK = {"max_trials": 4, "random_state": 0}
 
@@ -59,6 +59,8 @@ def fits(n: int, d: int) -> dict[str, Any]:
         "cleaner": lambda: LabelCleaner(KNeighborsClassifier(1)).fit(X, y),
         "cleaner of pairs": lambda: LabelCleaner(LPTML(**QUICK)).fit(pairs, v),
         "suspicion": lambda: lptml.suspicion(X, y),
+        "suspects": lambda: suspects(X, y),
+        "suspects among pairs": lambda: pair_suspects(pairs, v),
         "suspicion of pairs": lambda: pair_suspicion(pairs, v),
     }
 
@@ -79,7 +81,7 @@ def test_no_matrix_of_all_features_by_all_features(name: str) -> None:
         assert k <= 2 * n
 
 
-@pytest.mark.parametrize("name", [name for name in fits(2, 2) if "suspicion" not in name])
+@pytest.mark.parametrize("name", [name for name in fits(2, 2) if "susp" not in name])
 def test_every_learner_is_whole(name: str) -> None:
     model = fits(10, 40)[name]()
     if hasattr(model, "components_"):
@@ -215,3 +217,12 @@ def test_neighbours_of_new_points_are_found() -> None:
     X[:, :40] += 1.2 * y[:, None]
     train, test = slice(0, 40), slice(40, 80)
     assert RobustKNeighborsClassifier(random_state=0).fit(X[train], y[train]).score(X[test], y[test]) > 0.85
+
+
+def test_reasons_are_features_that_speak_against_a_label() -> None:
+    X, y = points(60, 400)
+    y[7] = 1 - y[7]
+    table = suspects(X, y, feature_names=[str(j) for j in range(400)], top=1)
+    assert table.row[0] == 7
+    assert all(int(name) < 10 for name in table.features[0])  # the ten that differ between the classes
+    assert len(table.features[0]) == 3

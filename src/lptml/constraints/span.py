@@ -68,6 +68,12 @@ class Span:
         distinct = distinct if self.origin is None else distinct - self.origin
         return (distinct @ self.inverse.T)[number.ravel()]
 
+    def points_outside(self, Z: Floats) -> Floats:
+        """Points given by coordinates (n, r), as features (n, d)."""
+        if self.basis is None:
+            return Z
+        return Z @ self.basis.T if self.origin is None else Z @ self.basis.T + self.origin
+
     def metric_inside(self, A: Floats) -> Floats:
         """A metric of the features (d, d) as one of the coordinates."""
         if self.basis is None:

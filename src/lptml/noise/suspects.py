@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lptml.constraints import Floats, Ints
 from lptml.constraints.checks import as_labels, check_points, check_weight
+from lptml.constraints.span import span_of_points
 from lptml.noise.evidence import Advance
 from lptml.noise.pair_suspects import (
     PairTrust,
@@ -305,7 +306,9 @@ def explain(X: Floats, found: Trust, rows: Ints) -> list[Reasons]:
     K = found.probability.shape[1]
     if not len(rows) or len(np.unique(found.codes)) < K or K < 2:
         return [Reasons((), ()) for _ in rows]
-    Z = clipped(X)
+    features = clipped(X)
+    span = span_of_points(features, np.ones(features.shape[1]))
+    Z = span.coordinates(features)
     weight = np.maximum(found.trust, 1e-3)
     fit = within_class(Z, found.codes, K, weight)
     whiten = whitening(fit.scatter)
@@ -316,8 +319,8 @@ def explain(X: Floats, found: Trust, rows: Ints) -> list[Reasons]:
     k = min(_NEIGHBORS + 1, len(sure))
     near = sure[nearest(points[sure], points[rows], k)] if k else np.empty((len(rows), 0), dtype=np.int64)
     given, other = fit.centres[found.codes[rows]], fit.centres[found.suggested[rows]]  # (m, d)
-    metric = whiten.T @ whiten
-    terms = (other - given) @ metric * (2.0 * Z[rows] - other - given)  # (m, d)
+    slope = span.map_outside((other - given) @ whiten.T @ whiten)  # (m, d)
+    terms = slope * (2.0 * features[rows] - span.points_outside(other) - span.points_outside(given))
     largest = np.argsort(-terms, axis=1, kind="stable")[:, :_FEATURES]
     return [
         Reasons(
