@@ -7,6 +7,7 @@
 - finding: ROC AUC of ours and of peers under three attacks on labels.
 - calibration: reliability diagram, expected calibration error, and what share of the labels called with more
   than .9 is wrong.
+- shares: the estimated share of wrong labels, and how often its interval holds the true one.
 - overlap: titanic and tae as they are, whose classes overlap: nothing was flipped.
 - planted: ROC AUC of outlyingness for points planted far out.
 - tables: the five data sets of the other pages.
@@ -51,6 +52,7 @@ ATTACKS = {
     "one neighbourhood of 10%": (0.1, "neighborhood"),
 }
 CONDITIONS = {"clean": (0.0, "uniform"), "10% uniform": (0.1, "uniform"), **ATTACKS}
+SHARES = {"clean": 0.0, "10% uniform": 0.1, "20% uniform": 0.2, "30% uniform": 0.3}
 PLANTED: dict[str, dict[str, Any]] = {
     "5%, 30 sd": {"share": 0.05, "distance": 30.0},
     "5%, 10 sd": {"share": 0.05, "distance": 10.0},
@@ -125,7 +127,7 @@ METHODS: dict[str, Callable[[Any, Any], Any]] = {
 def attacked(name: str, number: int, condition: str) -> tuple[Any, Any, Any]:
     """Points, labels and which of them are wrong."""
     X, y, *_ = development.split(name, number)
-    share, kind = CONDITIONS[condition]
+    share, kind = (SHARES[condition], "uniform") if condition in SHARES else CONDITIONS[condition]
     noisy = flip_labels(y, share, kind=kind, X=X, random_state=1000 + number)
     return X, noisy.labels, noisy.flipped
 
@@ -189,6 +191,21 @@ def calibration(splits: int) -> None:
         rows.append([condition, f"{calibration_error(s, w):.3f}", precision])
     print(markdown(["condition", "expected calibration error", "wrong among those above .9"], rows))
     diagram(joined, everything)
+
+
+def shares(splits: int) -> None:
+    rows = []
+    for condition in SHARES:
+        found = []
+        for name in NAMES:
+            for number in range(splits):
+                X, y, wrong = attacked(name, number, condition)
+                judged = judge(X, y)
+                low, high = judged.noise_interval
+                found.append((judged.noise_rate, low, high, low <= wrong.mean() <= high))
+        rate, low, high, held = np.mean(found, axis=0)
+        rows.append([condition, f"{rate:.3f}", f"{low:.2f} to {high:.2f}", f"{100 * held:.0f}%"])
+    print(markdown(["wrong labels", "mean estimate", "mean interval", "holds the true share"], rows))
 
 
 def diagram(joined: dict[str, Any], everything: Any) -> None:
@@ -332,6 +349,7 @@ def seconds(splits: int) -> None:
 PARTS: dict[str, Callable[[int], None]] = {
     "finding": finding,
     "calibration": calibration,
+    "shares": shares,
     "overlap": overlap,
     "planted": planted,
     "tables": tables,
@@ -349,7 +367,7 @@ def main(argv: list[str] | None = None) -> None:
         parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(PARTS)}")
     warnings.simplefilter("ignore")
     for part in options.parts:
-        if not development.is_there() and part in ("finding", "calibration", "overlap", "planted"):
+        if not development.is_there() and part in ("finding", "calibration", "shares", "overlap", "planted"):
             print(f"{part} {development.MISSING}\n")
             continue
         with threadpool_limits(1):

@@ -10,7 +10,7 @@ from sklearn.model_selection import train_test_split
 from lptml.datasets import load_breast_cancer, load_iris, load_wine
 from lptml.noise import flip_labels, plant_points
 from lptml.noise.evidence import discriminant, forest
-from lptml.noise.noise_model import detected, fit_noise, mixed_suspicion
+from lptml.noise.noise_model import detected, fit_noise, mixed_suspicion, shortest
 from lptml.noise.outlying import outlyingness
 from lptml.noise.trust import Verdict, trust_labels
 from lptml.points.scatter import SHRINKAGE, robust_scale, within_class
@@ -91,6 +91,15 @@ def test_probabilities_of_the_noise_model_against_simulation():
     assert abs(detected(np.exp(E), 0.15) - seen.mean()) < 0.05
 
 
+def test_the_interval_is_the_shortest_that_holds_nine_tenths():
+    rates = np.linspace(0.0, 1.0, 801)
+    falling = np.exp(-20.0 * rates)
+    assert np.allclose(shortest(rates, falling / falling.sum()), (0.0, np.log(10.0) / 20.0), atol=2e-3)
+    normal = np.exp(-(((rates - 0.4) / 0.05) ** 2) / 2.0)
+    spread = 1.6449 * 0.05
+    assert np.allclose(shortest(rates, normal / normal.sum()), (0.4 - spread, 0.4 + spread), atol=5e-3)
+
+
 def test_the_rigid_model_speaks_as_far_as_it_knows_anything():
     rng = np.random.default_rng(0)
     odds = 6.0 * rng.normal(size=500)
@@ -141,7 +150,7 @@ def test_the_forest_does_not_hear_the_label_it_judges():
         forest(X, labels, 2, np.ones(60), np.random.default_rng(0), lambda done, total: None)
         for labels in (y, other)
     )
-    share = 1 / 60 / (1 + 38 * 0.7)  # the share of the classes is one vote of many
+    share = 1 / 60 / (1 + 110 * 0.7)  # the share of the classes is one vote of many
     assert np.allclose(first[7], second[7], atol=share)
 
 
