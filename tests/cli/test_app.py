@@ -288,7 +288,7 @@ def test_help_is_given_to_who_asks_in_any_way() -> None:
 
 
 def test_an_error_of_ours_is_one_line_and_a_traceback_with_debug(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken() -> dict[str, object]:
+    def broken(*packages: str) -> dict[str, object]:
         raise RuntimeError("a bug\nin two lines")
 
     monkeypatch.setattr("lptml.cli.tools.versions", broken)
