@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lptml.constraints import ConstraintSet, counting
+from lptml.constraints import TOLERANCE, ConstraintSet, counting
 from lptml.constraints.counting import (
     best_multiple,
     broken_weights,
@@ -36,12 +36,23 @@ def _random_constraints(seed):
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_best_multiple_is_the_best_of_all_scales(seed):
+def test_best_multiple_is_the_middle_of_the_widest_of_the_best_intervals(seed):
     constraints, A, _ = _random_constraints(seed)
+    values = constraints.values(A)
+    edges = (1 + constraints.sign * TOLERANCE) * constraints.bound
+    flips = np.unique(edges[values > 0] / values[values > 0])
+    ends = np.append(flips, np.inf)
+    low, high = ends[:-1], ends[1:]
+    middle = np.where(high < np.inf, np.sqrt(low) * np.sqrt(high), 2.0 * low)
+    costs = constraints.cost(middle[:, None, None] * A) if len(flips) else np.empty(0)
     best = best_multiple(constraints, A)
-    reference = constraints.best_scale(A)
-    assert best.cost == reference.cost == constraints.cost(best.scale * A)
-    assert best.scale == pytest.approx(reference.scale, rel=1e-6)
+    assert best.cost == min([constraints.cost(0.0 * A), *costs]) == constraints.cost(best.scale * A)
+    if best.cost < constraints.cost(0.0 * A):
+        widest = max(np.flatnonzero(costs == best.cost), key=lambda i: high[i] / low[i])
+        assert best.scale == pytest.approx(middle[widest], rel=1e-8)
+    else:
+        assert best.scale == 0.0
+    assert constraints.best_scale(A).scale == pytest.approx(best.scale, rel=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(60))

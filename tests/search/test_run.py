@@ -290,6 +290,7 @@ def test_theoretical_trials():
     counts = [theoretical_trials(1000, 2, 0.5, delta) for delta in (0.1, 0.01)]
     assert counts[1] == pytest.approx(2 * counts[0], rel=0.01)
     assert theoretical_trials(1000, 3, 0.5, 0.1) > counts[0]
+    assert theoretical_trials(1, 1, 0.5, 0.1) >= 1
     few = theoretical_trials(20, 1, 0.5, 0.1)
     assert achieved_confidence([1.0], [1], 2, 0) == 1.0
     result = search(pairs(0, n=20, d=1, noise=0.3), max_trials=few, random_state=0)

@@ -20,7 +20,7 @@ from lptml.estimators.supervised import LPTML_Supervised
 from lptml.estimators.supervised_cv import LPTML_SupervisedCV
 from lptml.maps.calibration import calibrate, sharpened
 from lptml.maps.forest import grow
-from lptml.maps.votes import LeafVotes, NearestVotes, RidgeVotes, restore
+from lptml.maps.votes import LeafVotes, NearestVotes, RidgeVotes, Voter, restore
 from lptml.noise.trust import Trust, trust_labels
 
 #: Neighbours, least squares penalties and least sizes of a leaf: the out-of-sample likelihood chooses.
@@ -216,7 +216,7 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         if self.n_suspects != "auto":
             self.beliefs_ = np.where(chosen[:, None], np.eye(len(self.classes_))[found.suggested], own)
 
-    def _voters(self, name: str, points: FloatArray, codes: NDArray[np.int64], number: int) -> list[Any]:
+    def _voters(self, name: str, points: FloatArray, codes: NDArray[np.int64], number: int) -> list[Voter]:
         """The voters under a map, one for each degree of smoothing."""
         if name == "nystroem":
             return [*RidgeVotes.of(points, RIDGES, number)]
