@@ -93,6 +93,16 @@ def test_enumeration_copes_with_degenerate_instances():
     assert nothing.cost(enumerate_metrics(nothing, np.zeros((2, 2)))) == 2.0
 
 
+@pytest.mark.parametrize("d", [2, 3])
+def test_enumeration_of_few_pairs_finds_metrics_of_rank_one(d):
+    """So few that no line has enough tight constraints: the best metric is gg' with d - 1 of them."""
+    pairs = ConstraintSet.from_differences(np.eye(d)[: d - 1], [-1] * (d - 1), bounds=(1.0, 2.0))
+    assert pairs.cost(np.zeros((d, d))) == d - 1
+    A = enumerate_metrics(pairs, np.zeros((d, d)))
+    assert pairs.cost(A) == 0.0
+    assert np.linalg.matrix_rank(A, tol=1e-9 * np.abs(A).max()) == 1
+
+
 def test_what_is_enumerable():
     assert is_enumerable(random_pairs(60, 2, 0))
     assert is_enumerable(random_pairs(25, 3, 0))

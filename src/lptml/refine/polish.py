@@ -235,6 +235,8 @@ def enumerate_metrics(constraints: ConstraintSet, A: Floats) -> Floats:
 def _best_line(constraints: ConstraintSet, cap: float) -> Floats | None:
     d = constraints.d
     rows, columns = np.triu_indices(d)
+    if constraints.n < len(rows) - 1:  # no line has as many tight constraints as it takes
+        return None
     twice = np.where(rows == columns, 1.0, 2.0)
     C = constraints.V[:, rows] * constraints.V[:, columns] * twice  # (n, D)
     if constraints.W is not None:
