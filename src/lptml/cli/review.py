@@ -72,55 +72,47 @@ def review(
     """
     if data == "-":
         raise click.UsageError("a review needs a file to go back to: name DATA")
-    from lptml.report.corrections import Journal
-    from lptml.report.server import ReviewServer
-
     file = corrections or f"{Path(data).stem}.corrections.csv"
     check_outputs((file, FileKind.TEXT), inputs=(data,), force=True)
-    table = load_table(data, options)
-    need_one_of(label, None, table)
-    points = prepared(table, options, label)
-    if Path(file).exists():
-        decisions(file)  # says in one line what is wrong with it
-    with _closing(file, table.digest, Journal) as journal:
-        session = ReviewSession(points, options, title, file)
-        if accept:
-            session.accept(journal)
-            return
-        with working(options["quiet"], learning=6.0, judging_labels=2.0, measuring_accuracy=4.0):
-            session.learn(journal.standing())
-        server = ReviewServer(journal, session.render, session.refit, session.labels, port)
-        note(f"{server.url}\nCtrl-C ends the review; every decision is in {file}", keep="\n")
-        if browser:
-            webbrowser.open(server.url)
-        with contextlib.closing(_Served(server)), contextlib.suppress(KeyboardInterrupt):
-            server.serve_forever(poll_interval=0.1)
+    stages = {"learning": 6.0, "judging_labels": 2.0, "measuring_accuracy": 4.0}
+    with contextlib.ExitStack() as stack:
+        with working(options["quiet"], **({"judging_labels": 1.0} if accept else stages)):
+            table = load_table(data, options)
+            need_one_of(label, None, table)
+            points = prepared(table, options, label)
+            if Path(file).exists():
+                decisions(file)  # says in one line what is wrong with it
+            journal = stack.enter_context(contextlib.closing(_opened(file, table.digest)))
+            session = ReviewSession(points, options, title, file)
+            if accept:
+                session.accept(journal)
+            else:
+                session.learn(journal.standing())
+        if not accept:
+            from lptml.report.server import ReviewServer
+
+            server = stack.enter_context(
+                ReviewServer(journal, session.render, session.refit, session.labels, port)
+            )
+            note(f"{server.url}\nCtrl-C ends the review; every decision is in {file}", keep="\n")
+            if browser:
+                webbrowser.open(server.url)
+            with contextlib.suppress(KeyboardInterrupt):
+                server.serve_forever(poll_interval=0.1)
         said = session.told(journal.standing())
     emit(said, as_json=options["as_json"], text=lambda: said["summary"], strong=[file])
 
 
-class _Served:
-    """Closes a server that was interrupted."""
+def _opened(file: str, digest: str) -> Any:
+    """The corrections file, or one line that says why it cannot be added to."""
+    from lptml.report.corrections import Journal
 
-    def __init__(self, server: Any) -> None:
-        self.server = server
-
-    def close(self) -> None:
-        self.server.server_close()
-
-
-@contextlib.contextmanager
-def _closing(file: str, digest: str, journal: Any) -> Any:
     try:
-        opened = journal(file, digest)
+        return Journal(file, digest)
     except ValueError as problem:
         raise InputError(str(problem)) from None
     except OSError as problem:
         raise OutputError(f"{file}: cannot be written: {problem.strerror or problem}") from None
-    try:
-        yield opened
-    finally:
-        opened.close()
 
 
 class ReviewSession:
@@ -186,8 +178,6 @@ class ReviewSession:
                         journal.data,
                     )
                 )
-        said = self.told(journal.standing())
-        emit(said, as_json=self.options["as_json"], text=lambda: said["summary"], strong=[self.file])
 
     def told(self, standing: list[Any]) -> dict[str, Any]:
         """What the review came to, and the next command."""
