@@ -223,7 +223,7 @@ def test_review_is_served_saved_resumed_and_learned_again(
     process.send_signal(signal.SIGINT)  # Ctrl-C
     out, _ = process.communicate(timeout=30)
     assert process.returncode == 0
-    assert "1 labels to change, 1 to keep" in out
+    assert "1 label to change, 1 to keep" in out
     assert "Next: lptml apply wine.csv" in out
     process, url = start()
     again = open_page(url)

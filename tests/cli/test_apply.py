@@ -191,7 +191,7 @@ def test_a_last_line_without_an_end_counts_if_it_is_whole(tmp_path: Path) -> Non
             assert [each.row for each in read_corrections(path)] == [1]
         if cut % 10 == 0:
             said = run("apply", str(tmp_path / "t.csv"), fixed, "-o", out, "--force")
-            assert said.stdout.startswith("1 labels changed")
+            assert said.stdout.startswith("1 label changed")
             assert "c.csv: the last line is not whole and is left out" in said.stderr
             Journal(path, fingerprint(data)).close()
             assert path.read_bytes() == whole[: whole.rfind(b"2,,")]

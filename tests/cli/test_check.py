@@ -68,6 +68,8 @@ TABLES: dict[str, tuple[list[Callable[[pd.DataFrame], None]], set[tuple[FindingK
         {(P.UNIQUE, "bar")},
     ),
     "constant": ([put("site", 7)], {(P.CONSTANT, "site")}),
+    "constant text": ([put("site", "north")], {(P.CONSTANT, "site")}),
+    "the index of pandas": ([put("", range(N))], {(P.IDENTIFIER, "column 1")}),
     "empty column": ([put("remark", "")], {(P.EMPTY, "remark")}),
     "dates": ([put("day", DAYS)], {(P.DATE, "day")}),
     "dates as numbers": (
@@ -169,6 +171,13 @@ def test_rows_and_names_of_a_broken_file_come_in_one_answer(tmp_path: Path) -> N
     assert "'ash' occurs twice" in text
     assert "line 6: 4 cells" in text
     assert "line 10: 2 cells" in text
+
+
+def test_a_command_that_leaves_no_feature_is_not_the_answer(tmp_path: Path) -> None:
+    sound().to_csv(tmp_path / "t.csv", index=False, sep=";", decimal=",")
+    text = run("check", str(tmp_path / "t.csv"), "--label", "grower").stdout
+    assert "writes numbers with commas" in text
+    assert "Next, once the file is mended:" in text
 
 
 def test_an_identifier_is_never_silently_a_feature(tmp_path: Path) -> None:

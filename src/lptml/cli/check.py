@@ -61,6 +61,9 @@ def check(data: str, label: str | None, **options: Any) -> None:
         "rows": table.n_rows,
         "columns": len(table.names),
         "label": asked.label,
+        "features": [
+            n for n in asked.columns(table) if n not in {e.column for e in stops if "drop" in e.options}
+        ],
         "problems": [
             {
                 "problem": each.kind.value,
@@ -97,7 +100,7 @@ def _words(table: Table, found: list[Finding], result: dict[str, Any]) -> str:
     if not found:
         lines.append("No problem was found.")
     if result["label"]:
-        by_hand = any(each.stops and not each.options for each in found)
+        by_hand = any(each.stops and not each.options for each in found) or not result["features"]
         lines += ["", "Next, once the file is mended:" if by_hand else "Next:", f"  {result['next']}"]
     else:
         lines += [

@@ -89,8 +89,8 @@ def apply(
         result,
         as_json=as_json,
         text=lambda: (
-            f"{result['change']} labels changed, {result['keep']} kept, {result['unsure']} undecided; "
-            f"{result['rows']} rows\n{output}"
+            f"{result['change']} label{'s' * (result['change'] != 1)} changed, {result['keep']} kept, "
+            f"{result['unsure']} undecided; {result['rows']} rows\n{output}"
         ),
         strong=[output],
     )

@@ -124,7 +124,8 @@ def _checked_names(
     for j, cell in enumerate(names):
         name = cell
         if not cell:
-            complain(InputError(f"column {j + 1} has no name; name it, or pass --no-header", where))
+            if j:  # the first one is the index of a data frame, which pandas writes without a name
+                complain(InputError(f"column {j + 1} has no name; name it, or pass --no-header", where))
             name = f"column {j + 1}"
         elif cell in found:
             complain(InputError(f"the column name {quoted(cell)} occurs twice; rename one", where))

@@ -231,8 +231,8 @@ def _text(table: Table, name: str, bad: list[int], asked: Asked) -> Iterator[Fin
         advice = f"{leave}, or write numbers (days since a day)"
         yield Finding(FindingKind.DATE, what, advice, name, drop, stops=True)
     elif all(DECIMAL_COMMA.fullmatch(cell) for cell in wrong):
-        what = f"{where} writes numbers with a decimal comma ({example})"
-        advice = f"write points instead, or {leave}"
+        what = f"{where} writes numbers with commas ({example})"
+        advice = f"write a point before decimals and nothing between thousands, or {leave}"
         yield Finding(FindingKind.NO_NUMBER, what, advice, name, drop, stops=True)
     elif len(bad) * 2 < table.n_rows:
         yield from _few_bad(table, name, bad, wrong, leave, asked)
@@ -242,6 +242,9 @@ def _text(table: Table, name: str, bad: list[int], asked: Asked) -> Iterator[Fin
     elif len(counts) > min(MAX_CATEGORIES, max(FEWEST_ROWS, len(present) / 2)):
         what = f"{where} holds {len(counts)} different texts in {len(present)} rows, too many for categories"
         yield Finding(FindingKind.TEXT, what, leave, name, drop, stops=True)
+    elif len(counts) == 1:
+        what = f"{where} is {example} in every row and tells nothing"
+        yield Finding(FindingKind.CONSTANT, what, leave, name, drop, stops=True)
     elif not asked.one_hot:
         what = f"{where} holds {len(counts)} categories ({_some(counts)})"
         advice = f"turn them into 0/1 features with --one-hot, or {leave}"

@@ -183,7 +183,8 @@ class ReviewSession:
         """What the review came to, and the next command."""
         kinds = [each.decision.value for each in standing]
         counts = {kind: kinds.count(kind) for kind in ("change", "keep", "unsure")}
-        words = f"{counts['change']} labels to change, {counts['keep']} to keep, {counts['unsure']} undecided"
+        labels = f"{counts['change']} label{'s' * (counts['change'] != 1)}"
+        words = f"{labels} to change, {counts['keep']} to keep, {counts['unsure']} undecided"
         return {
             "corrections": self.file,
             **counts,
