@@ -120,7 +120,7 @@ def _checked_names(
         raise InputError(
             "the first line holds numbers, not column names; add names, or pass --no-header", where
         )
-    found: list[str] = []
+    found: dict[str, None] = {}  # in order
     for j, cell in enumerate(names):
         name = cell
         if not cell:
@@ -131,8 +131,8 @@ def _checked_names(
             complain(InputError(f"the column name {quoted(cell)} occurs twice; rename one", where))
         while name in found:
             name += "'"
-        found.append(name)
-    return found
+        found[name] = None
+    return [*found]
 
 
 @dataclass(frozen=True)

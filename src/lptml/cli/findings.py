@@ -335,7 +335,10 @@ def _rows(table: Table, asked: Asked, useful: list[str]) -> Iterator[Finding]:
     """Rows that are there twice, with the same label or with different ones."""
     if not useful:
         return
-    first = table.frame[useful].fillna("\0missing").groupby(useful, sort=False).ngroup().to_numpy()
+    known = table.frame[useful].fillna("\0missing")  # NaN is not equal to itself
+    number: dict[tuple[Any, ...], int] = {}
+    rows_of_cells = map(tuple, known.to_numpy(dtype=object))
+    first = np.array([number.setdefault(cells, len(number)) for cells in rows_of_cells])
     members = np.bincount(first)
     if members.max() < 2:
         return
