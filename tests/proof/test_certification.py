@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 from tests import oracle
 from tests.property.test_planted_bounds import planted
 
@@ -241,3 +242,15 @@ late = {each for each in compiled() - before if each[0].startswith("lptml") and 
 assert before and not late, late
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
+
+
+@pytest.mark.parametrize(("d", "far"), [(2, 1e12), (2, 1e15), (4, 1e8), (4, 1e12)])
+def test_a_point_very_far_away_does_not_decide_which_metrics_count(d, far):
+    """In units of the root mean square a metric that keeps the distances of all others would be too large."""
+    X, y = load_iris(return_X_y=True)
+    X, y = X[::4, :d], y[::4]
+    A = certify(LabelledPairs.from_labels(X, y, bounds=(1.0, 1.0)), time_limit=1.0).A
+    X = X + np.where(np.arange(len(X)) == 0, far, 0.0)[:, None] * np.eye(d)[0]
+    pairs = LabelledPairs.from_labels(X, y, bounds=(1.0, 1.0))
+    found = certify(pairs, time_limit=1.0)
+    assert found.lower_bound <= found.verify() <= min(pairs.cost(A), found.cost)

@@ -20,7 +20,7 @@ from scipy.linalg import qr
 
 from lptml._limits import OutOfTime, until
 from lptml._threads import share_out, single_threaded
-from lptml.constraints import ConstraintSet, Floats, Ints
+from lptml.constraints import ConstraintSet, Floats, Ints, factor
 from lptml.exact import exact_lptml, make_objective
 from lptml.exact.solution import Status
 from lptml.exact.verify import LEAST_GAP
@@ -154,8 +154,8 @@ class Separation:
                 exact = exact_lptml(c.take(rest), objective, rng=rng, minimal=c.D <= _IRREDUCIBLE)
         except OutOfTime:
             return None, None
-        if exact.status is Status.OPTIMAL:
-            return None, exact.A
+        if exact.status is Status.OPTIMAL:  # where features differ a lot, rounding may leave no metric
+            return None, exact.A if factor(exact.A) is not None else None
         if exact.status is not Status.INFEASIBLE or exact.certificate is None:
             return None, None
         return self._proven(rest[exact.infeasible_subsystem], exact.certificate.y), None

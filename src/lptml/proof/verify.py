@@ -258,10 +258,24 @@ def rounded_up(bound: Fraction, weight: Floats) -> float:
 
 
 def feature_exponents(constraints: ConstraintSet) -> Ints:
-    """Powers of two that features have to be divided by, to have sizes between 1 and 2 in units of bounds."""
+    """Powers of two that features have to be divided by, to have sizes between 1 and 2 in units of bounds.
+
+    The size of a feature is the median of what is not zero, or the root mean square if that is smaller: a few
+    points that are very far away do not decide which metrics keep the distances of all others.
+
+    Examples
+    --------
+    >>> V = [[3.0], [0.0], [0.0], [-5.0], [1e12]]
+    >>> feature_exponents(ConstraintSet.from_differences(V, [1, 1, 1, 1, -1], bounds=(1.0, 1.0)))
+    array([2])
+    """
     parts = [part for part in (constraints.V, constraints.W) if part is not None]
-    sizes = [np.sqrt(np.mean((part / np.sqrt(constraints.bound)[:, None]) ** 2, axis=0)) for part in parts]
-    return np.frexp(np.max(sizes, axis=0))[1].astype(np.int64) - 1
+    entries = np.concatenate([np.abs(part) / np.sqrt(constraints.bound)[:, None] for part in parts])
+    sizes = [
+        min(np.median(column[column > 0]), np.sqrt(np.mean(column**2))) if column.any() else 0.0
+        for column in entries.T
+    ]
+    return np.frexp(sizes)[1].astype(np.int64) - 1
 
 
 def contradicts(constraints: ConstraintSet, y: Floats, exponents: Ints) -> bool:
