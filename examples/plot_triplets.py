@@ -9,9 +9,10 @@ answer in ten is wrong. ``LPTML_Triplets`` learns the distance that contradicts 
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_wine
+from sklearn.preprocessing import StandardScaler
 
 from lptml import LPTML_Triplets
-from lptml.report.views import plane, standardised, turned
+from lptml.report.views import plane, turned
 
 wine = load_wine()
 X, grower = wine.data, wine.target
@@ -25,12 +26,13 @@ triplets = np.array(triplets)
 
 model = LPTML_Triplets(temperature=0.1, prior="within", shrinkage=0.5, random_state=0)
 model.fit(X[triplets[:400]])
-plain = standardised(X)[triplets[400:]]
+standardised = StandardScaler().fit_transform(X)
+plain = standardised[triplets[400:]]
 near, far = (np.linalg.norm(plain[:, 0] - plain[:, k], axis=1) for k in (1, 2))
 print(f"unseen answers in the learned order: {model.score(X[triplets[400:]]):.1%}")
 print(f"in that of standardised features:    {np.mean(near < far):.1%}")
 
-before = plane(standardised(X))
+before = plane(standardised)
 after = turned(plane(model.transform(X)), before)
 fig, axes = plt.subplots(1, 2, figsize=(9, 4.2), constrained_layout=True)
 for ax, Z, title in zip(axes, (before, after), ("standardised features", "learned from 400 comparisons")):
