@@ -171,7 +171,7 @@ def score(
     learned = load_model(model)
     table = load_table(data, options)
     need_one_of(label, pairs, table, triplets=triplets, quadruplets=quadruplets)
-    compared = triplets or quadruplets
+    compared, said = triplets or quadruplets, []
     label = None if pairs or compared else label or table.roles.get("label")
     X = features(learned, table, (key, label))
     if certify and (pairs or compared):
@@ -187,10 +187,13 @@ def score(
         result = _score_labels(learned, X, y, n_neighbors)
         if certify:
             result |= _certify(learned, X, y)
+            said = ["Certified at 5%: right, and still right whichever 5% of the training labels change."]
     emit(
         result,
         as_json=as_json,
-        text=lambda: "\n".join(f"{k.replace('_', ' '):28} {_shown(v)}" for k, v in result.items()),
+        text=lambda: "\n".join(
+            [*(f"{k.replace('_', ' '):28} {_shown(v)}" for k, v in result.items()), *said]
+        ),
     )
 
 

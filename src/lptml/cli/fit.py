@@ -15,7 +15,6 @@ from lptml.cli.learner import findings, in_words, learn, save_model
 from lptml.cli.options import (
     DATA,
     Sectioned,
-    column_words,
     columns,
     common,
     corrections_option,
@@ -27,6 +26,7 @@ from lptml.cli.options import (
     prepared,
     reading,
     reading_words,
+    same_data,
     tuples_options,
 )
 from lptml.cli.output import FileKind, check_outputs, emit
@@ -161,8 +161,7 @@ def _next(data: str, sources: dict[str, str | None], target: str, found: Any, op
     if found is not None and found.can_judge and not found.suspects.any():
         return shlex.join(["lptml", "transform", target, "new.csv", "-o", "mapped.csv"])
     command = "suspects" if sources["pairs"] else "review"
-    words = ["lptml", command, data, *source, *key, *column_words(options), *reading_words(options)]
-    return shlex.join(words)
+    return same_data(command, data, sources, options)
 
 
 def _settings(model: Any) -> dict[str, Any]:

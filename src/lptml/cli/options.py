@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -213,6 +214,18 @@ def reading_words(options: dict[str, Any]) -> list[str]:
     words += [] if options["encoding"] == "utf-8" else ["--encoding", options["encoding"]]
     words += [] if options["header"] else ["--no-header"]
     return [*words, *(word for text in options["na"] for word in ("--na", text))]
+
+
+def same_data(command: str, data: str, sources: dict[str, str | None], options: dict[str, Any]) -> str:
+    """Another command about the same data, with the options about reading and columns that were given."""
+    words = ["lptml", command, data]
+    words += [
+        word
+        for name, value in (sources | {"key": options["key"]}).items()
+        if value
+        for word in (f"--{name}", value)
+    ]
+    return shlex.join([*words, *column_words(options), *reading_words(options)])
 
 
 def column_words(options: dict[str, Any]) -> list[str]:

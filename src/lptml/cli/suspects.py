@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import shutil
 import sys
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,6 @@ from lptml.cli.learner import findings, in_words, within_memory
 from lptml.cli.options import (
     DATA,
     Sectioned,
-    column_words,
     columns,
     common,
     force_option,
@@ -26,7 +24,7 @@ from lptml.cli.options import (
     pairs_option,
     prepared,
     reading,
-    reading_words,
+    same_data,
 )
 from lptml.cli.output import check_outputs, emit, note, table_kind, write_columns
 from lptml.cli.pairs import Pairs, read_pairs
@@ -101,7 +99,9 @@ def suspects(
         **findings(found),
         "why": found.why,
         "suspects": [dict(zip(header, row)) for row in zip(*(c[:shown].tolist() for c in ranked.values()))],
-        "next": _next(data, label, options) if n_suspects and joined is None and data != "-" else None,
+        "next": same_data("review", data, {"label": label}, options)
+        if n_suspects and joined is None and data != "-"
+        else None,
     }
     following = ["", f"Next: {result['next']}"] if result["next"] else []
     said = in_words(result, "row" if joined is None else "pair")
@@ -111,13 +111,6 @@ def suspects(
         text=lambda: "\n".join([*said, *_listing(ranked, shown), *following]),
         strong=said[:1],
     )
-
-
-def _next(data: str, label: str | None, options: dict[str, Any]) -> str:
-    """The command in which each suspect can be decided about."""
-    words = ["lptml", "review", data, *(["--label", label] if label else [])]
-    words += ["--key", options["key"]] if options["key"] else []
-    return shlex.join([*words, *column_words(options), *reading_words(options)])
 
 
 def _judge(
