@@ -96,3 +96,21 @@ def test_bad_parameters_are_named():
     pairs = np.stack([X[:-1], X[1:]], axis=1)
     with pytest.raises(ValueError, match="trusted is about labels of points"):
         LabelCleaner(KNeighborsClassifier()).fit(pairs, np.where(y[:-1] == y[1:], 1, -1), trusted=y > 0)
+
+
+@pytest.mark.parametrize("vouched", [False, True])
+def test_the_order_of_the_rows_does_not_matter(vouched):
+    X, y = load_wine(return_X_y=True)
+    noisy = flip_labels(y, 0.2, random_state=0).labels
+    trusted = noisy == np.where(np.arange(len(y)) % 7 == 0, y, -1)
+    order = np.random.default_rng(0).permutation(len(y))
+    first, second = (
+        RobustKNeighborsClassifier(random_state=0).fit(
+            X[rows], noisy[rows], trusted=trusted[rows] if vouched else None
+        )
+        for rows in (np.arange(len(y)), order)
+    )
+    np.testing.assert_array_equal(first.predict_proba(X), second.predict_proba(X))
+    np.testing.assert_array_equal(first.suspicion_[order], second.suspicion_)
+    np.testing.assert_array_equal(first.beliefs_[order], second.beliefs_)
+    assert first.suspects_.tolist() == order[second.suspects_].tolist()

@@ -361,7 +361,12 @@ def factor(A: Floats) -> Floats | None:
 
     A is brought to unit diagonal first, so features of very different scale keep their relative accuracy.
     """
-    scale = np.sqrt(np.abs(A.diagonal()))
+    diagonal = A.diagonal()
+    if np.count_nonzero(A) == np.count_nonzero(
+        diagonal
+    ):  # an answer at once, also where a time limit is over
+        return np.diag(np.sqrt(diagonal))[diagonal > 0] if diagonal.min() >= 0 else None
+    scale = np.sqrt(np.abs(diagonal))
     scale = np.where(scale > 0, scale, 1.0)
     eigenvalues, Q = np.linalg.eigh(A / scale[:, None] / scale)
     largest = max(abs(eigenvalues[0]), abs(eigenvalues[-1]))

@@ -122,6 +122,10 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
     True
     """
 
+    suspicion_: FloatArray
+    beliefs_: FloatArray
+    suspects_: NDArray[np.intp]
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_neighbors": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "weights": [StrOptions({"gaussian", "uniform", "distance"})],
@@ -172,8 +176,13 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         codes = inverse.astype(np.int64)
         sure = None if trusted is None else _inputs.check_mask(trusted, len(points))
         number = 0 if self.random_state is None else seed(self.random_state)
+        # The same classifier, whatever the order of the rows.
+        order = np.lexsort((np.zeros(len(points)) if sure is None else sure, codes, *points.T[::-1]))
         with single_threaded(len(points) <= SMALL):
-            self._fit_votes(points, codes, sure, number)
+            self._fit_votes(points[order], codes[order], None if sure is None else sure[order], number)
+        back = np.argsort(order)
+        self.suspicion_, self.beliefs_ = self.suspicion_[back], self.beliefs_[back]
+        self.suspects_ = order[self.suspects_]
         return self
 
     def _check_maps(self) -> None:
