@@ -70,7 +70,10 @@ def test_fit_reports_what_it_found(folder: Path) -> None:
     assert (result["n_settings"], result["n_averaged"]) == (9, averaged)
     assert (result["best_params"], result["best_score"]) == (model.best_params_, model.best_score_)
     text = run(*arguments).stdout
-    assert f"violated   {result['violation_rate']:.2%} of the triplets ({result['n_violations']})" in text
+    assert (
+        f"violated   {result['violation_rate']:.2%} of the weight of the triplets ({result['n_violations']})"
+        in text
+    )
     assert f"Euclidean  {result['trivial_rate']:.2%} are violated by the Euclidean distance" in text
     prior, shrinkage = (model.best_params_[name] for name in ("prior", "shrinkage"))
     assert f"9 settings, {averaged} averaged; best: prior {prior}, shrinkage {shrinkage:g} (score" in text

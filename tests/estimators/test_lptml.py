@@ -12,7 +12,15 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from lptml import LPTML, LPTMLCV, LPTML_Quadruplets, LPTML_Supervised, LPTML_SupervisedCV, LPTML_Triplets
+from lptml import (
+    LPTML,
+    LPTMLCV,
+    LPTML_Quadruplets,
+    LPTML_Supervised,
+    LPTML_SupervisedCV,
+    LPTML_Triplets,
+    suspicion,
+)
 from lptml.constraints import ConstraintSet, LabelledPairs
 
 FAST = {"max_trials": 5, "random_state": 0}
@@ -428,7 +436,8 @@ def test_the_default_searches_and_reports_about_its_own_constraints(X, labels):
     A = fitted.get_mahalanobis_matrix()
     # The triplets by hand: three targets and ten impostors under the prior.
     prior = LPTML_Supervised(random_state=0, shrinkage=1.0, max_trials=0).fit(X, labels).components_
-    Z, count = X @ prior.T, 0
+    trust = np.maximum(1 - suspicion(X, labels), 1e-3)
+    Z, count, violated, total = X @ prior.T, 0, 0.0, 0.0
     for i in range(60):
         squares = ((Z - Z[i]) ** 2).sum(axis=1)
         order = np.argsort(squares)
@@ -437,9 +446,10 @@ def test_the_default_searches_and_reports_about_its_own_constraints(X, labels):
         for j in same:
             for k in other:
                 near, far = X[i] - X[j], X[i] - X[k]
-                count += far @ A @ far - near @ A @ near < 1 - 1e-7
+                fails, weight = far @ A @ far - near @ A @ near < 1 - 1e-7, trust[i] * trust[j] * trust[k]
+                count, violated, total = count + fails, violated + weight * fails, total + weight
     assert fitted.n_violations_ == count
-    assert fitted.violation_rate_ == pytest.approx(count / 1800)
+    assert fitted.violation_rate_ == pytest.approx(violated / total)
     assert fitted.history_[-1][1] == pytest.approx(fitted.violation_rate_)
 
 
@@ -459,3 +469,41 @@ def test_the_default_searches_and_reports_about_its_own_constraints(X, labels):
 def test_options_that_would_have_no_effect_are_refused(X, labels, options, message):
     with pytest.raises(ValueError, match=message):
         LPTML_Supervised(random_state=0, **options).fit(X, labels)
+
+
+def test_trust_in_labels(X, labels):
+    labels = labels.copy()
+    labels[[3, 40]] = 1 - labels[[3, 40]]
+    found = LPTML_Supervised(**FAST).fit(X, labels).components_
+    estimate = np.maximum(1 - suspicion(X, labels), 1e-3)
+    given = LPTML_Supervised(**FAST).fit(X, labels, trust=estimate).components_
+    np.testing.assert_allclose(found, given, rtol=1e-12, atol=1e-12)
+    ones = LPTML_Supervised(**FAST).fit(X, labels, trust=np.ones(60))
+    assert ones.violation_rate_ == pytest.approx(ones.n_violations_ / 1800)
+    halves = LPTML_Supervised(**FAST).fit(X, labels, trust=np.full(60, 0.5))
+    np.testing.assert_allclose(halves.components_, ones.components_, rtol=1e-4)
+    weighed = LPTML_Supervised(**FAST).fit(X, labels, trust=np.ones(60), sample_weight=estimate)
+    np.testing.assert_allclose(weighed.components_, found, rtol=1e-4)
+    # Rows that are alike are one point, trusted as they are on average.
+    twice = LPTML_Supervised(**FAST).fit(
+        np.vstack([X, X[:1]]), np.append(labels, labels[0]), trust=np.append(np.ones(60), 0.0)
+    )
+    once = LPTML_Supervised(**FAST).fit(
+        X, labels, trust=np.r_[0.5, np.ones(59)], sample_weight=np.r_[2.0, np.ones(59)]
+    )
+    np.testing.assert_allclose(twice.components_, once.components_, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("learner", [LPTML_Supervised, LPTML_SupervisedCV])
+@pytest.mark.parametrize(
+    ("trust", "options", "message"),
+    [
+        (np.ones(5), {}, "trust must be 60 numbers"),
+        (np.full(60, 1.5), {}, "trust must be 60 numbers from 0 to 1"),
+        (np.full(60, np.nan), {}, "trust must be 60 numbers from 0 to 1"),
+        (np.ones(60), {"constraints": "all"}, "trust is about triplets"),
+    ],
+)
+def test_bad_trust_is_met_at_the_door(X, labels, learner, trust, options, message):
+    with pytest.raises(ValueError, match=message):
+        learner(max_trials=0, **options).fit(X, labels, trust=trust)

@@ -79,6 +79,16 @@ def check_mask(trusted: Any, n: int) -> NDArray[np.bool_]:
     return mask
 
 
+def check_trust(trust: Any, n: int) -> FloatArray | None:
+    """Probabilities that the labels of points are right, if any are given."""
+    if trust is None:
+        return None
+    values = checks.as_floats(trust, "trust")
+    if values.shape != (n,) or not ((values >= 0) & (values <= 1)).all():
+        raise ValueError(f"trust must be {n} numbers from 0 to 1, one for each point")
+    return values
+
+
 def check_preprocessor(preprocessor: Any) -> Preprocessor | None:
     """Turn the constructor's ``preprocessor`` (None, array-like or callable) into a callable or None."""
     if preprocessor is None:

@@ -20,6 +20,7 @@ from lptml.estimators._inputs import FloatArray
 from lptml.estimators._lptml import LPTMLBase, seed
 from lptml.estimators.base import SupervisedMixin
 from lptml.noise.suspects import judge
+from lptml.noise.trust import FLOOR, trust_labels
 from lptml.points import priors
 
 
@@ -36,6 +37,7 @@ class Labelled:
     rows: NDArray[np.intp]  # (n,) rows of the distinct points, in an order that the data alone determines
     place: NDArray[np.intp]  # (N,) number of each row's distinct point; -1: in none
     total: FloatArray | None  # (n,) weights of the distinct points; None: 1 each
+    trust: FloatArray | None  # (n,) in the labels of the distinct points; None: all are taken as they are
 
     @property
     def X(self) -> FloatArray:
@@ -52,6 +54,17 @@ class Labelled:
         """(n,) their classes, numbered without gaps."""
         return np.unique(self.codes[self.rows], return_inverse=True)[1].astype(np.int64)
 
+    @property
+    def worth(self) -> FloatArray | None:
+        """(n,) weights of the distinct points, times the trust in their labels; None: 1 each."""
+        if self.trust is None or self.total is None:
+            return self.total if self.trust is None else self.trust
+        return self.total * self.trust
+
+    def of_kind(self, kind: str) -> Labelled:
+        """The points as constraints of a kind weigh them: just triplets by the trust in labels."""
+        return self if kind == "triplets" else replace(self, trust=None)
+
     def take(self, index: NDArray[np.intp]) -> Labelled:
         """Just these of the distinct points."""
         total = None if self.total is None else self.total[index]
@@ -67,6 +80,7 @@ class Labelled:
             rows=number,
             place=number,
             total=total,
+            trust=None if self.trust is None else self.trust[index],
         )
 
 
@@ -75,11 +89,16 @@ class SupervisedBase(SupervisedMixin, LPTMLBase):
 
     bounds_: tuple[float, float] | None
 
-    def _labelled(self, X: Any, y: Any, sample_weight: Any) -> Labelled:
-        """Validate the input of fit."""
+    def _labelled(self, X: Any, y: Any, sample_weight: Any, trust: Any, kinds: list[str]) -> Labelled:
+        """Validate the input of fit, and judge the labels if constraints of these kinds weigh them."""
         points, codes = self._start_supervised(X, y)
         self._check_options(points.shape[1])
         weight = _inputs.check_weight(sample_weight, len(points))
+        worth = _inputs.check_trust(trust, len(points))
+        if worth is not None and "triplets" not in kinds:
+            raise ValueError(
+                'trust is about triplets: pairs count as they are given; use constraints="triplets"'
+            )
         known = np.flatnonzero(codes >= 0 if weight is None else (codes >= 0) & (weight > 0))
         if len(np.unique(codes[known])) < 2:
             raise ValueError("sample_weight leaves just one class: at least two classes are needed")
@@ -92,7 +111,22 @@ class SupervisedBase(SupervisedMixin, LPTMLBase):
         rows = known[first]
         span = span_of_points(points[rows])
         inside = span.coordinates(points)
-        return Labelled(points, inside, span, codes, weight, known, rows, place, plain)
+        data = Labelled(points, inside, span, codes, weight, known, rows, place, plain, None)
+        if "triplets" not in kinds:
+            return data
+        if worth is None:
+            return replace(data, trust=self._trust(data))
+        share = np.ones(len(known)) if weight is None else weight[known]
+        each = np.bincount(group, weights=share * worth[known]) / np.bincount(group, weights=share)
+        return replace(data, trust=_positive(each))
+
+    def _trust(self, data: Labelled) -> FloatArray | None:
+        """How far the labels can be trusted; None where there is no time to judge them."""
+        try:
+            with until(self._deadline(0.25)):
+                return trust_in(data)
+        except OutOfTime:
+            return None
 
     def _prior_factor(self, prior: Any, data: Labelled) -> FloatArray:
         """L of the prior, or of the standardised metric where there is no time for it."""
@@ -122,7 +156,7 @@ class SupervisedBase(SupervisedMixin, LPTMLBase):
             (data.given if features else data.points)[rows],
             data.codes[rows],
             bounds=(1.0, 1.0),
-            point_weight=data.total if distinct else given,
+            point_weight=data.worth if distinct else given,
             class_weight=options.class_weight,
         )
 
@@ -170,12 +204,25 @@ class SupervisedBase(SupervisedMixin, LPTMLBase):
         return suspicion
 
 
+def trust_in(data: Labelled) -> FloatArray:
+    """(n,) the probability that the label of each distinct point is right, judged by all others."""
+    y = data.y
+    found = trust_labels(data.features, y, int(y.max()) + 1, weight=data.total)
+    return _positive(found.trust)
+
+
+def _positive(trust: FloatArray) -> FloatArray:
+    """Trust in units of the largest, so that no label is worth nothing and weights keep their size."""
+    trust = np.maximum(trust, FLOOR)
+    return trust / trust.max()
+
+
 def prior_factor(prior: Any, data: Labelled) -> FloatArray:
     """L of a prior that is named or given as a matrix, on coordinates of the span."""
     if isinstance(prior, str):
         if prior == "identity" and data.span.basis is not None:
             return np.asarray(np.linalg.qr(data.span.basis, mode="r"))
-        return priors.make_prior(prior, data.X, data.y, data.total)
+        return priors.make_prior(prior, data.X, data.y, data.worth)
     matrix = _inputs.check_metric(prior, data.given.shape[1], "prior")
     assert matrix is not None, "a prior is a name or a matrix"
     return psd_factor(data.span.metric_inside(matrix))
@@ -187,7 +234,7 @@ def _trivial_costs(data: Labelled, chosen: Chosen) -> tuple[float, float]:
     if data.span.basis is None or (isinstance(source, ConstraintSet) and source.W is None):
         return source.trivial_costs()
     x, near, far = chosen.points(np.arange(source.n)).T
-    return LabelledTriplets(data.features, x, near[:, None], far[:, None], data.total).trivial_costs()
+    return LabelledTriplets(data.features, x, near[:, None], far[:, None], data.worth).trivial_costs()
 
 
 def _is(value: Any, default: Any) -> bool:

@@ -11,7 +11,7 @@ import copy
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,17 +22,13 @@ from lptml.constraints.labelled_pairs import LabelledPairs
 from lptml.constraints.span import span_of_points
 from lptml.estimators import _inputs
 from lptml.estimators._inputs import FloatArray
+from lptml.estimators._labelled import Labelled, trust_in
 from lptml.estimators._lptml import seed
 from lptml.maps import KINDS, Evidence, Map, TransformerMap, rows_of
-from lptml.noise.suspects import judge
 from lptml.points.priors import make_prior, standardised
-
-if TYPE_CHECKING:
-    from lptml.estimators._labelled import Labelled
 
 #: Triplets of labelled points that a map is trained on, at most.
 TRIPLETS = 20_000
-FLOOR = 1e-2  # what the least trusted label weighs
 _OF_INPUT = ("classes_", "components_", "feature_names_in_", "n_features_in_", "preprocessor_")
 
 
@@ -142,7 +138,7 @@ def fit_triplets(model: Any, triplets: Any, y: Any, sample_weight: Any, initial_
 
 def map_of(chosen: Any, data: Labelled, number: int) -> Map:
     """The map learned from labelled points and the trust in them."""
-    trust = np.maximum(1.0 - judge(data.features, data.y, sample_weight=data.total).suspicion, FLOOR)
+    trust = trust_in(data) if data.trust is None else data.trust
     trust = trust if data.total is None else trust * data.total
     L = make_prior("discriminant", data.X, data.y, trust)
     pairs = LabelledPairs.from_labels(data.X, data.y, bounds=(1.0, 1.0), point_weight=trust)
@@ -170,13 +166,15 @@ def through(data: Labelled, mapping: Map) -> Labelled:
     return replace(data, given=given, points=span.coordinates(given), span=span)
 
 
-def fit_supervised(model: Any, X: Any, y: Any, sample_weight: Any, initial_metric: Any) -> None:
+def fit_supervised(model: Any, X: Any, y: Any, sample_weight: Any, trust: Any, initial_metric: Any) -> None:
     """Fit a learner from labelled points through a map."""
     _refuse(initial_metric)
-    data: Labelled = model._labelled(X, y, sample_weight)
+    data: Labelled = model._labelled(X, y, sample_weight, trust, [model.constraints])
     mapping = map_of(model.map, data, seed(model.random_state))
     inner = _plain(model)
     start = mapping.metric
-    inner.fit(_of_each(mapping, data), data.codes, sample_weight=data.weight, initial_metric=start)
+    told = None if data.trust is None else np.where(data.place >= 0, data.trust[data.place], 1.0)
+    features = _of_each(mapping, data)
+    inner.fit(features, data.codes, sample_weight=data.weight, trust=told, initial_metric=start)
     _adopt(model, inner, mapping)
     model._judged(data)

@@ -234,7 +234,12 @@ class RobustKNeighborsClassifier(ClassifierMixin, BaseEstimator):
             grown = [grow(points, own, None, min_leaf=size, seed=number) for size in LEAVES]
             return [LeafVotes(each.trees, each.trees.leaves(points), each.left_out) for each in grown]
         learner = self._learner(name, number)
-        learner.fit(points, codes if self.metric_learner is None else self.classes_[codes])
+        if self.metric_learner is not None:
+            learner.fit(points, self.classes_[codes])
+        elif name == "linear":  # the votes weigh the labels: the metric takes them as they are
+            learner.fit(points, codes, trust=np.ones(len(codes)))
+        else:
+            learner.fit(points, codes)
         if name == "linear":
             self.metric_learner_ = learner
             if self.metric_learner is None:

@@ -29,7 +29,8 @@ class LPTML_Supervised(SupervisedBase):
     Each point shall be nearer to its neighbours of its own class than to those of other classes. The metric
     is searched for among those that violate few of these constraints (the paper's algorithm), refined by a
     bounded loss of every constraint's margin, and shrunk towards a metric that needs no search. A wrong
-    label becomes violated constraints, none of which pays more than one, so that it hardly bends the metric.
+    label becomes violated constraints, none of which pays more than its weight, and the weight falls with the
+    trust in its labels, so that it hardly bends the metric.
 
     Parameters
     ----------
@@ -46,7 +47,9 @@ class LPTML_Supervised(SupervisedBase):
     constraints : {"triplets", "neighbors", "all"}, default="triplets"
         What the labels demand: that a point be nearer to its 3 nearest neighbours of its class than to the 10
         nearest of other classes, by a margin; that pairs of near neighbours be near or far; or that all
-        pairs be. Where no class has two points there is no triplet, and the metric is the prior.
+        pairs be. A triplet weighs the product of the trust in its three labels, one minus
+        :func:`lptml.suspicion`, as do its points where the prior is found; pairs count alike, as in the
+        paper. Where no class has two points there is no triplet, and the metric is the prior.
     n_constraints : int, optional
         Triplets (or pairs of each kind) to draw; all of them if not given. Beyond 4,000 points the triplets
         are those of 4,000 random ones.
@@ -234,7 +237,15 @@ class LPTML_Supervised(SupervisedBase):
         self.preprocessor = preprocessor
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, initial_metric: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        trust: Any = None,
+        initial_metric: Any = None,
+    ) -> Self:
         """Learn the metric.
 
         Parameters
@@ -244,6 +255,9 @@ class LPTML_Supervised(SupervisedBase):
             Classes: numbers, strings or booleans; the number -1 marks an unlabelled point, which is left out.
         sample_weight : array-like (n_samples,), optional
             Weights of the points; a constraint weighs the product of those of its points.
+        trust : array-like (n_samples,), optional
+            Probability that each label is right, from 0 to 1, instead of the estimate of
+            :func:`lptml.suspicion`; ones take all labels as they are.
         initial_metric : array-like (n_features, n_features), optional
             A metric to start from as well; at temperature 0 and without shrinkage the result never costs
             more.
@@ -256,9 +270,9 @@ class LPTML_Supervised(SupervisedBase):
         self._start_clock()
         self._check_kind(self.constraints)
         if not is_linear(self.map):
-            fit_supervised(self, X, y, sample_weight, initial_metric)
+            fit_supervised(self, X, y, sample_weight, trust, initial_metric)
             return self
-        data = self._labelled(X, y, sample_weight)
+        data = self._labelled(X, y, sample_weight, trust, [self.constraints])
         with single_threaded(len(data.rows) <= SMALL):
             L = self._prior_factor(self.prior, data)
             chosen = self._chosen(data, self.constraints, L)

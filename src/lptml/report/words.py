@@ -78,7 +78,8 @@ def pairs_headline(accuracy: list[Accuracy], n_suspects: int, m: int) -> tuple[l
 def constraints_name(estimator: Any) -> str:
     """What the metric was learned from, in the plural."""
     kind = views.constraint_kind(estimator)
-    return {"all": "pairs", "neighbors": "pairs of neighbours", None: "constraints"}.get(kind, str(kind))
+    names = {"all": "pairs", "neighbors": "pairs of neighbours", "triplets": "weight of the triplets"}
+    return names.get(str(kind), "constraints" if kind is None else str(kind))
 
 
 def meta(title: str, size: str, data: dict[str, Any], classes: list[str]) -> dict[str, Any]:
