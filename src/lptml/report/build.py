@@ -221,7 +221,7 @@ def pairs_report(
             "columns": [
                 {"name": "First", "kind": "row", "values": index[:, 0].tolist()},
                 {"name": "Second", "kind": "row", "values": index[:, 1].tolist()},
-                {"name": "Label", "kind": "text", "values": kinds, "filter": True},
+                {"name": "Label", "kind": "label", "values": kinds, "filter": True},
                 {"name": "Suspicion", "kind": "suspicion", "values": _rounded(doubt)},
                 {"name": "Distance", "kind": "real", "values": _rounded(apart)},
             ],

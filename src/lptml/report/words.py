@@ -123,7 +123,7 @@ def for_pairs(splits: int) -> dict[str, str]:
     """The sentences that only a report on pairs has."""
     return {
         "suspects": "Sorted by suspicion, the probability that the label is wrong, judged by metrics that "
-        "were learned without it. A ring in the picture above marks a row of a suspect pair.",
+        "were learned without it. A ring in the picture below marks a row of a suspect pair.",
         "accuracy": "Area under the ROC curve of labels by distance (50% is guessing), on pairs that the "
         f"metric has not seen; mean and interval of 95% over {splits} splits.",
         "score": "the share of pairs that are not violated",
