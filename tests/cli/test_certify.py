@@ -42,6 +42,21 @@ def test_a_proof_is_written_and_verified(data: str, tmp_path: Path) -> None:
     assert "best possible" in again
 
 
+def test_more_features_than_rows_prove_what_their_span_does(data: str, tmp_path: Path) -> None:
+    narrow = json.loads(run("certify", data, "--label", "label", "--json"))
+    rng = np.random.default_rng(1)
+    lines = Path(data).read_text().splitlines()
+    mixes = rng.normal(size=(2, 60))  # 62 features, all of them sums of the same two
+    wide = [lines[0] + "".join(f",m{i}" for i in range(60))]
+    for line in lines[1:]:
+        a, b, _ = line.split(",")
+        wide.append(line + "".join(f",{value}" for value in np.array([float(a), float(b)]) @ mixes))
+    (tmp_path / "wide.csv").write_text("\n".join(wide) + "\n")
+    found = json.loads(run("certify", str(tmp_path / "wide.csv"), "--label", "label", "--json"))
+    assert found["optimal"]
+    assert (found["cost"], found["lower_bound"]) == (narrow["cost"], narrow["lower_bound"])
+
+
 def test_wrong_labels(data: str, tmp_path: Path) -> None:
     out = str(tmp_path / "labels.proof.npz")
     ask = ("certify", data, "--label", "label", "--wrong-labels", "--json")

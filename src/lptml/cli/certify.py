@@ -71,7 +71,8 @@ def certify(
 ) -> None:
     """Prove how few of the pairs of DATA any metric violates: all pairs of labelled rows, or those of FILE.
 
-    Ctrl-C stops with what is proven so far.
+    Ctrl-C stops with what is proven so far. Of more features than rows the proof holds the coordinates of
+    the rows in the subspace that they span: no metric can tell more than that.
 
     \b
     Examples:
@@ -96,24 +97,25 @@ def certify(
     from lptml import proof  # after the usage errors, which answer at once
     from lptml.cli.learner import noted
     from lptml.constraints import ConstraintSet, LabelledPairs
+    from lptml.constraints.span import span_of_points
 
-    y: Any = points.y
+    X, y = span_of_points(points.X).coordinates(points.X), points.y  # n points have n - 1 dimensions at most
     tell = _Lines(options["quiet"] or options["as_json"])
     earlier = None if resume is None else _stored(resume)
     with noted(options["quiet"]):
         if wrong_labels:
             found = proof.certify_labels(
-                points.X, y, bounds=(ratio, 1.0), time_limit=time_limit, callback=tell, resume=earlier
+                X, y, bounds=(ratio, 1.0), time_limit=time_limit, callback=tell, resume=earlier
             )
         else:
             source: ConstraintSet | LabelledPairs
             if joined is None:
-                source = LabelledPairs.from_labels(points.X, y, bounds=(ratio, 1.0))
+                source = LabelledPairs.from_labels(X, y, bounds=(ratio, 1.0))
             else:
                 if joined.y is None:
                     raise InputError("has no column of labels", str(pairs))
                 source = ConstraintSet.from_pairs(
-                    points.X[joined.index], joined.y, bounds=(ratio, 1.0), weight=joined.weight
+                    X[joined.index], joined.y, bounds=(ratio, 1.0), weight=joined.weight
                 )
             found = proof.certify(source, time_limit=time_limit, callback=tell, resume=earlier)
     if output is not None:
