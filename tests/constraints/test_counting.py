@@ -16,6 +16,7 @@ from lptml.constraints.counting import (
     violations,
     worst_rows,
 )
+from lptml.constraints.ray import best_on_ray
 
 
 def _random_constraints(seed):
@@ -53,6 +54,19 @@ def test_best_multiple_is_the_middle_of_the_widest_of_the_best_intervals(seed):
     else:
         assert best.scale == 0.0
     assert constraints.best_scale(A).scale == pytest.approx(best.scale, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_cost_on_a_ray_is_the_weight_that_is_violated(seed):
+    rng = np.random.default_rng(seed)
+    near, far = rng.uniform(0.1, 1.0, 20), rng.uniform(2.0 if seed % 2 else 0.5, 3.0, 20)
+    values, sign, weight = np.concatenate([near, far]), np.repeat([1, -1], 20).astype(np.int8), rng.random(40)
+    best = best_on_ray(values.copy(), sign, np.ones(40), weight)
+    scaled = best.scale * values
+    violated = np.where(sign > 0, scaled > 1 + TOLERANCE, scaled < 1 - TOLERANCE)
+    assert best.cost == pytest.approx(
+        weight[violated].sum(), rel=1e-12, abs=0
+    )  # not 1e-16 more or less
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -99,8 +99,10 @@ def _best_on_ray(
     # The bits of a positive float, read as a whole number, rise with it, about like its logarithm.
     bits = flip.view(np.int64)
     at_zero = 0.0
+    exact = True  # sums of whole numbers are; those of products of weights leave rounding, also below zero
     first, last = 0, -1
     for i in range(n):
+        exact = exact and weight[i] == math.floor(weight[i])
         if sign[i] < 0:
             at_zero += weight[i]
         flip[i] = _flip(flip[i], sign[i], bound[i]) if flip[i] > 0.0 else np.inf
@@ -192,9 +194,9 @@ def _best_on_ray(
         if cost < best or high / low > ratio:
             best, ratio = cost, high / low
             scale = 2.0 * low if high == np.inf else math.sqrt(low) * math.sqrt(high)
-    if ratio > _WIDE:
+    if scale == 0.0 or (exact and ratio > _WIDE):
         return scale, best
-    # So close to flips, the tolerance is nearer than they are: count as it will be counted again.
+    # Count as it will be counted again; the tolerance may be nearer than flips that are so close.
     cost = 0.0
     for i in range(n):
         value = _flip(flip[i], sign[i], bound[i])  # a flip's flip is the value again
