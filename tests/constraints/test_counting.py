@@ -64,9 +64,7 @@ def test_the_cost_on_a_ray_is_the_weight_that_is_violated(seed):
     best = best_on_ray(values.copy(), sign, np.ones(40), weight)
     scaled = best.scale * values
     violated = np.where(sign > 0, scaled > 1 + TOLERANCE, scaled < 1 - TOLERANCE)
-    assert best.cost == pytest.approx(
-        weight[violated].sum(), rel=1e-12, abs=0
-    )  # not 1e-16 more or less
+    assert best.cost == pytest.approx(weight[violated].sum(), rel=1e-12, abs=0)  # not 1e-16 more or less
 
 
 @pytest.mark.parametrize("seed", range(60))
