@@ -99,7 +99,8 @@ def certify(
     from lptml.constraints import ConstraintSet, LabelledPairs
     from lptml.constraints.span import span_of_points
 
-    X, y = span_of_points(points.X).coordinates(points.X), points.y  # n points have n - 1 dimensions at most
+    X = span_of_points(points.X).coordinates(points.X)  # n points have n - 1 dimensions at most
+    y: Any = points.y
     tell = _Lines(options["quiet"] or options["as_json"])
     earlier = None if resume is None else _stored(resume)
     with noted(options["quiet"]):
