@@ -47,8 +47,9 @@ def test_the_seed_decides(points, kind):
 @pytest.mark.parametrize("kind", NoiseKind)
 def test_neither_points_nor_labels_are_written_to(points, kind):
     X, y = (array.copy() for array in points)
-    X.flags.writeable = y.flags.writeable = False
-    flip_labels(y, 0.3, kind=kind, X=X, random_state=0)
+    X.flags.writeable = y.flags.writeable = False  # writing to them would raise
+    assert flip_labels(y, 0.3, kind=kind, X=X, random_state=0).labels is not y
+    assert all(np.array_equal(*each) for each in zip((X, y), points))
 
 
 @pytest.mark.parametrize(
